@@ -1,3 +1,4 @@
+import { sql } from "drizzle-orm";
 // biome-ignore lint/suspicious/noDeprecatedImports: another overload of primaryKey is meant
 import { index, integer, primaryKey, sqliteTable, text } from "drizzle-orm/sqlite-core";
 import type { JsonObject } from "../src/kernel/json/json.ts";
@@ -89,6 +90,31 @@ export const storageUsage = sqliteTable(
     bytes: integer().notNull(),
   },
   (table) => [primaryKey({ columns: [table.bucket, table.ownerId] })],
+);
+
+/** Claims of the bytes of records' files. What they are called is in the records. */
+export const storageClaims = sqliteTable(
+  "storage_claims",
+  {
+    /** Random; names the bytes in `storage/` or in the bucket's object store. */
+    fileId: text().primaryKey().notNull(),
+    bucket: text().notNull(),
+    /** Bytes. */
+    size: integer().notNull(),
+    /** The id of the user who sent the file; null: a service key. */
+    ownerId: text(),
+    namespace: text().notNull(),
+    /** Empty in a static namespace. */
+    instanceId: text().notNull(),
+    /** Milliseconds since 1970. */
+    storedAt: integer().notNull(),
+    /** 1 until it is known that a record has the file. */
+    isPending: integer().notNull(),
+  },
+  (table) => [
+    index("storage_claims_place").on(table.namespace, table.instanceId, table.fileId),
+    index("storage_claims_pending").on(table.fileId).where(sql`"isPending" = 1`),
+  ],
 );
 
 /** Signed upload URLs that have not been used. */

@@ -268,6 +268,7 @@ describe("sources", () => {
     "db/schema/migration-job.ts": "has a gate of its own, with places that the server has taken",
     "db/writer/file-job.ts": "gets its number from the gate",
     "db/files/directory-lock.ts": "the lock of the directory",
+    "db/files/removal-hold.ts": "the lock of a backup, a file without contents",
     "db/schema/holds-records.ts": "reads, and may have to recover a WAL",
     "areas/backup/archive/create.ts": "the copy in a backup",
     "areas/backup/archive/verify.ts": "an unpacked backup",

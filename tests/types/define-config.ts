@@ -1,9 +1,10 @@
-// What TypeScript makes of a config: checked by `tsc`, never run. [CF40]
+// What TypeScript makes of a config: checked by `tsc`, never run. [CF40] [CF331]
 import {
   type Auth,
   defineConfig,
   type JsonValue,
   type PlatformConfig,
+  type RecordFile,
   type RecordOf,
   type Rule,
   type TableRecord,
@@ -128,6 +129,44 @@ defineConfig({
 holds<
   Equal<RecordOf<{ createdAt: false; updatedAt: false; on: { type: "date" } }>, { id: string; on: string | null }>
 >();
+
+// Files of records.
+holds<
+  Equal<
+    RecordOf<{
+      createdAt: false;
+      updatedAt: false;
+      one: { type: "file"; bucket: "b" };
+      must: { type: "file"; bucket: "b"; required: true };
+      all: { type: "file"; bucket: "b"; many: 5 };
+    }>,
+    { id: string; one: RecordFile | null; must: RecordFile; all: RecordFile[] }
+  >
+>();
+defineConfig({
+  storage: { buckets: { b: {} } },
+  databases: {
+    shared: {
+      tables: {
+        docs: {
+          schema: {
+            one: { type: "file", bucket: "b", max: 1000, types: ["image/*"] },
+            all: { type: "file", bucket: "b", many: 5 },
+          },
+          access: {
+            read: (_auth, doc) => doc.one?.type === "image/png" && doc.all.every(({ size }) => size > 1),
+            insert: () => [
+              ["one", "!=", null],
+              ["one.size", "<", 100],
+            ],
+            // @ts-expect-error: no such member of a file
+            delete: (_auth, doc) => doc.one?.length === 1,
+          },
+        },
+      },
+    },
+  },
+});
 
 defineConfig({
   // @ts-expect-error: no such member

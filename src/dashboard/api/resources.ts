@@ -11,7 +11,8 @@ export type FieldType =
   | "datetime"
   | "geo"
   | "json"
-  | "references";
+  | "references"
+  | "file";
 
 interface Reference {
   table: string;

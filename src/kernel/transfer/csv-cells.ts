@@ -14,7 +14,8 @@ type FieldType =
   | "datetime"
   | "geo"
   | "json"
-  | "references";
+  | "references"
+  | "file";
 
 const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/;
 
@@ -48,6 +49,7 @@ export function parseCell({ text, isQuoted }: Cell, type: FieldType | undefined)
     case "geo":
     case "json":
     case "references":
+    case "file":
       return parseJson(text);
     case "string":
     case "text":

@@ -55,3 +55,6 @@ export const PATTERN_MAX_MS = 10;
 
 /** Characters of an invalid value that a message quotes. */
 export const SHOWN_LENGTH_MAX = 40;
+
+/** The files that one field of a record may have. */
+export const FILES_PER_FIELD_MAX = 100;

@@ -6,6 +6,19 @@ export interface TableRecord {
   [field: string]: JsonValue;
 }
 
+/** A file of a record. A type, so that it is a JSON object. */
+export type RecordFile = {
+  id: string;
+  /** Without path. */
+  name: string;
+  /** Bytes. */
+  size: number;
+  /** The media type that its sender has declared. */
+  type: string;
+  /** The path at which who may read the record gets the bytes. */
+  url: string;
+};
+
 export type FilterOperator =
   | "=="
   | "!="

@@ -29,6 +29,7 @@ export {
   SERVER_ACTOR,
   type StoredOutboxRow,
 } from "./outbox/types.ts";
+export { holdRemovals, RemovalHold } from "./files/removal-hold.ts";
 export type { AnswerText } from "./processes/text-answer.ts";
 export {
   BUCKET_FUNCTION,

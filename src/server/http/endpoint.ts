@@ -69,6 +69,8 @@ export interface Declaration<Name extends string, C extends Caller, Query extend
   headers?: readonly HeaderParameter[];
   /** A JSON body. */
   body?: Body;
+  /** Documents a form (multipart/form-data) that the handler takes in place of the JSON body. */
+  formBody?: TSchema | undefined;
   /** true: the JSON body may be absent, which counts as `{}`. */
   isBodyOptional?: boolean;
   /** A body of another kind, which the handler reads from the request. */

@@ -36,6 +36,9 @@ export const COMPLETE_MAX_BYTES = 16 * 1024 * 1024;
 export const GARBAGE_MAX_BYTES = 32 * 1024 * 1024;
 /** Bytes of a body that are read in one turn of the event loop. */
 export const BYTES_PER_TURN_MAX = 256 * 1024;
+/** An upload is aborted when fewer than UPLOAD_MIN_BYTES arrive within UPLOAD_STALL_MS: slower than any mobile network. */
+export const UPLOAD_STALL_MS = MINUTE_MS;
+export const UPLOAD_MIN_BYTES = 16 * 1024;
 /** Chunks of a body that are read in one turn of the event loop: a client may send each byte in a chunk of its own. */
 export const CHUNKS_PER_TURN_MAX = 100;
 /**

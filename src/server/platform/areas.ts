@@ -168,10 +168,12 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
       onDelete(address) {
         areas.sockets.rights.deleted(address);
         areas.realtime.endInstance(address);
+        areas.storage.recordFiles.instanceDeleted(address);
       },
       prepareJob: (name, data, options) => areas.jobs.prepare(name, data, options),
       audit: (change) => base.audit.record(change),
       account: areas.auth.accounts.get,
+      files: () => areas.storage.recordFiles,
       outbox: (address) => base.outboxes.optionsOf({ kind: "tables", ...address }),
     }),
   ),
@@ -210,6 +212,8 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
       secret: base.secrets.jwtSecret,
       account: areas.auth.accounts.get,
       serviceKey: areas.access.serviceKeys.named,
+      references: () => areas.tables.fileReferences,
+      define: areas.jobs.queue.define,
       requirePresent: areas.access.principals.requirePresent,
       publicUrl: config.server?.publicUrl,
       notes: {

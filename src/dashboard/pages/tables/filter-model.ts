@@ -52,6 +52,7 @@ const OPERATORS: Readonly<Record<FieldType, readonly Operator[]>> = {
   geo: ["within", "inBox", "==", "!="],
   json: ["==", "!=", "contains"],
   references: ["has", "hasAny", "hasAll"],
+  file: ["==", "!="],
 };
 
 export const operatorsOf = ({ type }: Pick<Field, "type">): readonly Operator[] => OPERATORS[type];
@@ -72,7 +73,7 @@ function single(text: string, { type }: Pick<Field, "type">): unknown {
   // Text that is not a number, or that a number cannot represent exactly, stays text: the server reports the problem.
   if (type === "integer" || type === "number") return text.trim() !== "" && isNumber(text) ? Number(text) : text;
   if (type === "datetime") return instantText(text.trim());
-  if (type !== "json" && type !== "geo") return text;
+  if (type !== "json" && type !== "geo" && type !== "file") return text;
   try {
     return parseJson(text);
   } catch {

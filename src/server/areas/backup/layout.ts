@@ -33,7 +33,7 @@ const PLAIN = new RegExp(
 /** Files that the server recreates, or needs only while it runs. */
 const PASSING = new RegExp(
   [
-    "^platform\\.lock(?:-journal)?$",
+    "^(?:platform|backup)\\.lock(?:-journal)?$",
     // A restored copy is another data directory, with an id of its own.
     "^owner-id(?:\\.\\d+\\.new)?$",
     "\\.db-(?:wal|shm|journal)$",
@@ -78,9 +78,9 @@ export const STORAGE_FOLDERS = ["objects", "parts"] as const;
 export type StorageFolder = (typeof STORAGE_FOLDERS)[number];
 
 /** The tables of system.db that name the contents of a folder. */
-export const STORED_TABLES: Readonly<Record<StorageFolder, string>> = {
-  objects: "storage_objects",
-  parts: "storage_parts",
+export const STORED_TABLES: Readonly<Record<StorageFolder, readonly string[]>> = {
+  objects: ["storage_objects", "storage_claims"],
+  parts: ["storage_parts"],
 };
 
 export const objectPath = (folder: StorageFolder, fileId: string): string =>

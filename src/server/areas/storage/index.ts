@@ -10,9 +10,15 @@ import type { ServiceKeys } from "../../access/keys/service-keys.ts";
 import type { Lookups } from "../../access/lookups/lookups.ts";
 import type { Principal } from "../../access/principal.ts";
 import type { Principals } from "../../access/principals.ts";
+import {
+  COMPARE_FILES_JOB,
+  type ComparedFiles,
+  type FileReferences,
+  type RecordFiles,
+} from "../../access/record-files.ts";
 import type { BucketAccessor } from "../../config/app/index.ts";
 import type { BucketConfig, StorageConfig } from "../../config/types.ts";
-import type { OpenedFile } from "../../db/index.ts";
+import { type OpenedFile, RemovalHold } from "../../db/index.ts";
 import type { Endpoint } from "../../http/endpoint.ts";
 import type { StandingRights } from "../../sockets/standing-rights.ts";
 import { FileLife } from "./contents/file-life.ts";
@@ -21,12 +27,13 @@ import { type ObjectStoresMode, openObjectStores } from "./contents/object-store
 import { Thumbs } from "./contents/thumbs.ts";
 import { storageEndpoints } from "./endpoints/index.ts";
 import { Gates } from "./gates.ts";
-import { FILE_MAX_BYTES } from "./limits.ts";
+import { COMPARE_RETRIES, COMPARE_TIMEOUT_SECONDS, FILE_MAX_BYTES } from "./limits.ts";
 import { createListCursors } from "./model/cursors.ts";
 import type { Bucket, FileNotes, FileStore, SweptPlace } from "./model/types.ts";
 import { createBucketAccessor } from "./service/accessor.ts";
 import { StorageService } from "./service/files.ts";
 import { EndedUploads, Uploads } from "./service/multipart.ts";
+import { RecordFileService } from "./service/record-files.ts";
 import { Signing, UrlSigner } from "./service/signing.ts";
 import { startSweeps } from "./service/sweep.ts";
 import { openQuotas } from "./store/quotas.ts";
@@ -36,6 +43,7 @@ export interface StorageArea {
   endpoints: readonly Endpoint[];
   /** Errors: 404 for a bucket that is not declared. */
   accessor(principal: Principal, bucket: string): BucketAccessor;
+  readonly recordFiles: RecordFiles;
   /** Stops the sweeps, and runs the delayed removals. */
   stop(): Promise<void>;
 }
@@ -59,11 +67,23 @@ export interface StorageAreaDeps {
   /** Lookups in the context of rules. */
   lookups: Lookups;
   requirePresent: Principals["requirePresent"];
+  /** Which files records have. */
+  references: () => FileReferences;
+  /** Defines the job that removes files of records. */
+  define(name: string, definition: CompareJob): void;
   /** Watches the lookups of rules while they are awaited. */
   rights: Pick<StandingRights, "begin">;
   clock: Clock;
   ids: Ids;
   logger: Logger;
+}
+
+/** The job that compares files with records, for the queue. */
+interface CompareJob {
+  run(job: { readonly data: unknown }): Promise<void>;
+  retries: number;
+  timeout: number;
+  concurrency: number;
 }
 
 /**
@@ -99,8 +119,21 @@ export async function createStorageArea(deps: StorageAreaDeps): Promise<StorageA
   const signing = new Signing({ store, gates, service, signer, account, serviceKey, clock, ids, paces });
   const ended = new EndedUploads({ store, life, staging, paces, logger });
   const uploads = new Uploads({ store, gates, service, life, ended, staging, paces, clock, ids });
+  const hold = new RemovalHold(deps.dataDirectory);
+  const isHeld = () => hold.isHeld();
+  const recordFiles = new RecordFileService({ ...deps, store, gates, life, thumbs, isHeld });
+  deps.define(COMPARE_FILES_JOB, {
+    run({ data }) {
+      // Written by the outbox of a file of tables.
+      const { fileIds, ...place } = data as ComparedFiles;
+      return recordFiles.compare(place, fileIds);
+    },
+    retries: COMPARE_RETRIES,
+    timeout: COMPARE_TIMEOUT_SECONDS,
+    concurrency: 1,
+  });
   const places = [localPlace(local), localPlace(staging), ...stores.swept];
-  const stopSweeps = startSweeps({ store, life, places, ended, thumbs, paces, clock, logger });
+  const stopSweeps = startSweeps({ store, life, places, ended, recordFiles, thumbs, paces, clock, logger });
   const shared = { service, store, gates, cursors, paces };
   const publicUrl = deps.publicUrl?.replace(/\/$/, "") ?? null;
 
@@ -110,9 +143,11 @@ export async function createStorageArea(deps: StorageAreaDeps): Promise<StorageA
       if (!buckets.has(bucket)) throw notFound(`There is no bucket "${bucket}"`);
       return createBucketAccessor(shared, principal, bucket);
     },
+    recordFiles,
     async stop() {
-      await Promise.all([stopSweeps(), ended.stop(), thumbs.stop()]);
+      await Promise.all([recordFiles.stop(), stopSweeps(), ended.stop(), thumbs.stop()]);
       await life.stop();
+      hold.close();
     },
   };
 }

@@ -53,9 +53,6 @@ export const FORM_PARTS_MAX = 32;
 export const FORM_NAME_SHOWN_LENGTH = 100;
 export const FORM_FIELD_MAX_BYTES = 64 * 1024;
 
-/** An upload is aborted when fewer than UPLOAD_MIN_BYTES arrive within UPLOAD_STALL_MS: slower than any mobile network. */
-export const UPLOAD_STALL_MS = MINUTE_MS;
-export const UPLOAD_MIN_BYTES = 16 * 1024;
 /** Bytes buffered before they are written to the disk. */
 export const WRITE_BUFFER_BYTES = 512 * 1024;
 
@@ -71,6 +68,15 @@ export const CLAIM_TIMEOUT_MS = 5 * SECOND_MS;
 export const EXPIRY_INTERVAL_MS = HOUR_MS;
 /** Expired grants, or parts of ended uploads, removed per transaction. */
 export const EXPIRY_STEP = 200;
+/** Claims of records' files that are compared with the records in one step. */
+export const COMPARE_STEP = 200;
+/** Delay until new claims are confirmed together, which saves each upload a transaction. */
+export const CONFIRM_DELAY_MS = 200;
+/** New claims that wait to be confirmed. Further ones are left to the next sweep. */
+export const CONFIRM_WAITING_MAX = 10_000;
+/** Tries of the job that compares files with records, and the time of one. */
+export const COMPARE_RETRIES = 20;
+export const COMPARE_TIMEOUT_SECONDS = 60;
 /** A sweep pauses after each directory that brings the number of examined files to this. */
 export const SWEEP_STEP_FILES = 500;
 export const SWEEP_PAUSE_MS = 20;

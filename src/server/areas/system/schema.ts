@@ -5,7 +5,7 @@ import { type DeclaredReference, referenceOf, typeOf } from "../../config/sectio
 import type { Field, FieldType, PlatformConfig, TableConfig } from "../../config/types.ts";
 
 const FieldDescription = Type.Object({
-  type: Type.Enum(["string", "text", "number", "integer", "boolean", "date", "datetime", "geo", "json", "references"]),
+  type: Type.Enum(["string", "text", "number", "integer", "boolean", "date", "datetime", "geo", "json", "references", "file"]),
   required: Type.Boolean({ description: "Never null; an insert must provide it unless it has a default" }),
   unique: Type.Boolean(),
   fixed: Type.Optional(Type.Literal(true, { description: "Only service keys may change it after the insert" })),
@@ -13,6 +13,8 @@ const FieldDescription = Type.Object({
   default: Type.Optional(Type.Unsafe<JsonValue>({})),
   min: Type.Optional(Type.Number({ description: "Characters of text, value of numbers, number of references" })),
   max: Type.Optional(Type.Number()),
+  types: Type.Optional(Type.Array(Type.String(), { description: "The media types of a file" })),
+  many: Type.Optional(Type.Integer({ description: "The number of files: values are arrays" })),
   pattern: Type.Optional(Type.String({ description: "The source of a regular expression" })),
   patternFlags: Type.Optional(Type.String()),
   enum: Type.Optional(Type.Array(Type.Union([Type.String(), Type.Number()]))),
@@ -92,7 +94,7 @@ const generated = (type: FieldType, more: Partial<FieldDescription> = {}): Field
 });
 
 function describeField(field: Field): FieldDescription {
-  const { default: fallback, min, max, pattern, enum: choices, check, onUpdate, validate } = field;
+  const { default: fallback, min, max, pattern, enum: choices, check, onUpdate, validate, types, many } = field;
   const references = referenceOf(field);
   return {
     type: typeOf(field),
@@ -103,6 +105,8 @@ function describeField(field: Field): FieldDescription {
     ...(fallback === undefined ? {} : { default: fallback }),
     ...(min === undefined ? {} : { min }),
     ...(max === undefined ? {} : { max }),
+    ...(types === undefined ? {} : { types: [...types] }),
+    ...(many === undefined ? {} : { many }),
     ...(pattern === undefined ? {} : describePattern(pattern)),
     ...(choices === undefined ? {} : { enum: [...choices] }),
     ...(references === null ? {} : { references: describeReference(references) }),

@@ -5,6 +5,7 @@ import type { Account } from "../../access/accounts.ts";
 import type { Lookups } from "../../access/lookups/lookups.ts";
 import { type Principal, SERVER } from "../../access/principal.ts";
 import type { Principals } from "../../access/principals.ts";
+import type { FileReferences, RecordFiles } from "../../access/record-files.ts";
 import type { TableDoor } from "../../access/table-door.ts";
 import type { AppAccess, DatabaseAccessor, ServerDatabaseAccessor } from "../../config/app/index.ts";
 import type { NamespaceConfig } from "../../config/types.ts";
@@ -16,6 +17,7 @@ import { tableEndpoints, transactionEndpoints } from "./endpoints/endpoints.ts";
 import { instanceEndpoints, instancesOf } from "./endpoints/instance-endpoints.ts";
 import { sizeEndpoints } from "./endpoints/size-endpoints.ts";
 import { trialEndpoints } from "./endpoints/trial-endpoints.ts";
+import { createFileReferences } from "./files/references.ts";
 import { createSubjectFilters, type SubjectFilters } from "./query/subject-filters.ts";
 import {
   type InstanceDeletionListener,
@@ -45,6 +47,8 @@ export interface TablesArea {
   readonly filters: SubjectFilters;
   /** Returns the file of a declared static namespace, or of an instance; null when it does not exist. */
   file(namespace: string, instanceId: string | null): DatabaseFile | null;
+  /** Which files records have. */
+  readonly fileReferences: FileReferences;
   /** Lookups for the context of other areas' rules. */
   readonly lookups: Lookups;
   /** Waits for the hooks after writes. The engine closes the files. */
@@ -74,6 +78,8 @@ export function createTablesArea(deps: {
   prepareJob: PrepareJob;
   /** Finds a user for trials of rules; null when there is none. */
   account: (id: string) => Account | null;
+  /** The bytes of records' files. */
+  files: () => RecordFiles;
 }): TablesArea {
   const namespaces = openNamespaces(deps);
   const service = createTableService({ ...deps, namespaces });
@@ -101,6 +107,7 @@ export function createTablesArea(deps: {
       if (namespace.kind === "static") return namespace.file;
       return instanceId === null ? null : namespace.instances.get(instanceId, { create: false });
     },
+    fileReferences: createFileReferences(namespaces),
     lookups: service.lookups,
     stop: () => service.stop(),
   };

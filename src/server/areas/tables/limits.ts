@@ -1,5 +1,16 @@
 // Requests
 
+/** Files that one job compares with the records that have had them. */
+export const FILES_PER_JOB = 500;
+/** Parts of a form: the record, and files of all its fields. Each file that arrives has an open descriptor. */
+export const FORM_PARTS_MAX = 101;
+/** Characters of the name of an unknown part that the error message repeats. */
+export const PART_NAME_SHOWN_LENGTH = 100;
+/** Attempts to answer a file that is removed meanwhile. */
+export const DOWNLOAD_ATTEMPTS_MAX = 2;
+/** Characters of the name of a file. */
+export const FILE_NAME_LENGTH_MAX = 255;
+
 /** Characters of a record id. */
 export const ID_LENGTH_MAX = 256;
 /** Default number of records in a page. */

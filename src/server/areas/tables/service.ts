@@ -7,11 +7,15 @@ import { chain, type MaybePromise } from "../../../kernel/maybe-promise.ts";
 import { Scheduler } from "../../../kernel/time/scheduler.ts";
 import type { Principal } from "../../access/principal.ts";
 import type { Principals } from "../../access/principals.ts";
+import type { RecordFiles } from "../../access/record-files.ts";
 import type { TableAddress } from "../../access/table-door.ts";
 import type { AppAccess, BatchResult } from "../../config/app/index.ts";
 import type { TableRecord } from "../../config/types.ts";
 import type { ReadCaller } from "../../db/index.ts";
 import { createExpanding } from "./expand/expand.ts";
+import { createDownloads } from "./files/downloads.ts";
+import { RecordForm } from "./files/form.ts";
+import { createFormWrites, type FormRequest } from "./files/form-writes.ts";
 import { startAnswerSweep } from "./idempotency/kept-answers.ts";
 import { createOnce } from "./idempotency/once.ts";
 import { createTableLookups } from "./lookups/session.ts";
@@ -75,6 +79,8 @@ export function createTableService(deps: {
   logger: Logger;
   app: () => AppAccess;
   prepareJob: PrepareJob;
+  /** The bytes of records' files. */
+  files: () => RecordFiles;
 }) {
   const rights = createRecordRights(deps);
   const instances = createInstanceRights(deps);
@@ -100,8 +106,19 @@ export function createTableService(deps: {
       chain(sources.forReading(asked.principal, address), (source) => read(asked, source, ...rest));
   const turns = new Scheduler();
   const stopSweep = startAnswerSweep(deps);
+  const get = reading(reads.get);
+  const forms = createFormWrites({ ...deps, sources, writes, mutations });
   return {
-    get: reading(reads.get),
+    get,
+    ...createDownloads({ ...deps, get, modelOf: (address) => sources.find(address).table.model }),
+    insertForm: forms.insertForm,
+    upsertForm: forms.upsertForm,
+    updateForm: (request: FormRequest, address: TableAddress, id: string, options: UpdateFormOptions) =>
+      forms.updateForm(request, address, id, {
+        ...options,
+        missing: (grants) => missing(request.principal, address, grants, id),
+      }),
+    formOf: (context: ConstructorParameters<typeof RecordForm>[0]) => new RecordForm(context, deps.clock),
     list: reading(reads.list),
     listed: reading(reads.listed),
     count: reading(reads.count),
@@ -121,6 +138,11 @@ export function createTableService(deps: {
       await Promise.all([stopSweep(), afterHooks.ended()]);
     },
   };
+}
+
+interface UpdateFormOptions {
+  condition: string | null;
+  keep?: KeepAnswer<TableRecord> | undefined;
 }
 
 interface WriteDeps {

@@ -141,7 +141,8 @@ function watchesOf(config: WatchConfig): Watch[] {
 }
 
 /**
- * Returns the dynamic namespaces with files that may have rows: those that are watched, all where transactions may enqueue jobs,
+ * Returns the dynamic namespaces with files that may have rows: those that are watched, or whose records have files, all where
+ * transactions may enqueue jobs,
  * and those where entries for the audit log may be left: there is a log, or a crash has left write-ahead logs.
  */
 function dynamicNamespaces(config: WatchConfig, dataDirectory: string) {
@@ -149,12 +150,17 @@ function dynamicNamespaces(config: WatchConfig, dataDirectory: string) {
   const watched = watchedNamespaces(config);
   const hasAudit = existsSync(join(dataDirectory, "audit.db"));
   const mayEnqueue = Object.keys(jobs).length > 0;
+  const hasFiles = (name: string): boolean =>
+    Object.values(databases[name]?.tables ?? {}).some(({ schema = {} }) =>
+      Object.values(schema).some((field) => field !== false && field.type === "file"),
+    );
   return Object.entries(databases)
     .filter(([, { instance }]) => instance === true)
     .map(([name]) => ({ name, directory: join(dataDirectory, "databases", name) }))
     .filter(
       ({ name, directory }) =>
-        existsSync(directory) && (mayEnqueue || watched.has(name) || hasAudit || hasLeftWal(directory)),
+        existsSync(directory) &&
+        (mayEnqueue || watched.has(name) || hasFiles(name) || hasAudit || hasLeftWal(directory)),
     );
 }
 

@@ -29,6 +29,7 @@ test("[CL211] files that a running server deletes meanwhile are not missing, and
   db.run("PRAGMA synchronous = OFF");
   db.run(`CREATE TABLE storage_parts ("fileId" TEXT)`);
   db.run(`CREATE TABLE storage_objects (bucket TEXT, key TEXT PRIMARY KEY, "fileId" TEXT UNIQUE)`);
+  db.run(`CREATE TABLE storage_claims (bucket TEXT, "fileId" TEXT PRIMARY KEY)`);
   const insert = db.prepare("INSERT INTO storage_objects VALUES ('files', ?, ?)");
   const made: [fileId: string, path: string][] = [];
   db.transaction(() => {

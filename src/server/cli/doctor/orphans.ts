@@ -12,8 +12,10 @@ export function checkStorage(patient: Patient): Finding {
   using system = openDatabase(patient, SYSTEM_FILE);
   const problems: string[] = [];
   let [contents, orphans] = [0, 0];
-  const named = system.query<unknown, [string, string]>(
-    `SELECT 1 FROM storage_objects WHERE "fileId" = ? UNION ALL SELECT 1 FROM storage_parts WHERE "fileId" = ?`,
+  const named = system.query<unknown, [string]>(
+    ["storage_objects", "storage_parts", "storage_claims"]
+      .map((table) => `SELECT 1 FROM ${table} WHERE "fileId" = ?1`)
+      .join(" UNION ALL "),
   );
   // Young ones may belong to uploads in progress.
   const oldUntil = Date.now() - ORPHAN_AGE_MS;
@@ -22,7 +24,7 @@ export function checkStorage(patient: Patient): Finding {
     contents += 1;
     const id = found.slice(found.lastIndexOf("/") + 1);
     const isOld = (statSync(join(dataDirectory, found), { throwIfNoEntry: false })?.mtimeMs ?? oldUntil) < oldUntil;
-    if (!isOld || named.get(id, id) !== null) continue;
+    if (!isOld || named.get(id) !== null) continue;
     orphans += 1;
     problems.push(`${found} belongs to no file; the server removes such contents while it runs`);
   }
@@ -52,9 +54,12 @@ function missing({
 }): string[] {
   const lost = new Map<string, string[]>();
   const present = new Set<string>();
-  const all = system.query<Stored, []>(`SELECT "bucket", "key", "fileId" FROM storage_objects`);
+  const all = system.query<Stored, []>(`SELECT "bucket", "key", "fileId" FROM storage_objects
+    UNION ALL SELECT "bucket", 'a file of a record, ' || "fileId", "fileId" FROM storage_claims`);
   // A content is removed after its record, so one that was deleted or replaced meanwhile is not missing.
-  const named = live.query<unknown, [string]>(`SELECT 1 FROM storage_objects WHERE "fileId" = ?`);
+  const named = live.query<unknown, [string]>(
+    `SELECT 1 FROM storage_objects WHERE "fileId" = ?1 UNION ALL SELECT 1 FROM storage_claims WHERE "fileId" = ?1`,
+  );
   for (const { bucket, key, fileId } of all.iterate()) {
     if (existsSync(join(dataDirectory, objectPath("objects", fileId)))) present.add(bucket);
     else if (named.get(fileId) !== null)

@@ -114,6 +114,16 @@ export default defineConfig({
           schema: { name: { type: "text", required: true }, ownerId: { type: "string", required: true } },
           access: { read: named, insert: mine, update: kept, delete: mine },
         },
+        docs: {
+          schema: {
+            cover: { type: "file", bucket: "files", max: 1000, types: ["image/*"] },
+            pages: { type: "file", bucket: "files", many: 5 },
+          },
+          access: {
+            read: (_auth, doc) => doc.cover?.type === "image/png" && doc.pages.every(({ size }) => size > 1),
+            insert: () => [["cover.size", "<", 100], ["cover", "!=", null]],
+          },
+        },
         bare: {},
         fieldless: { schema: {}, access: {}, hooks: {}, indexes: [], migrations: [] },
       },
@@ -121,7 +131,7 @@ export default defineConfig({
     empty: { tables: {} },
     closed: { instance: true, access: {}, tables: {} },
   },
-  storage: { buckets: {} },
+  storage: { buckets: { files: {} } },
   rooms: { quiet: {}, silent: { access: {}, actions: {} } },
   triggers: {},
   webhooks: {},
@@ -147,6 +157,8 @@ const WRONG: readonly (readonly [right: string, wrong: string, error: string | R
     '[["rule", "==", "owner"]]',
     /Type '(?:"rule"|\["rule", "==", "owner"\])' is not assignable/,
   ],
+  ["doc.cover?.type", "doc.cover.type", "'doc.cover' is possibly 'null'"],
+  ["({ size }) => size > 1", "({ length }) => length > 1", "Property 'length' does not exist"],
   ["note.title.length", "note.name.length", "Property 'name' does not exist"],
 ];
 
@@ -161,7 +173,7 @@ const IN_HELPERS: readonly (readonly [right: string, wrong: string, error: strin
 ];
 
 for (const name of ["typescript", ...OLDER_TYPESCRIPTS] as const) {
-  test(`[CL114, CF210, CF211, CF213] ${name}: the starter compiles, and rules and hooks know their fields`, () => {
+  test(`[CL114, CF210, CF211, CF213, CF331] ${name}: the starter compiles, and rules and hooks know their fields`, () => {
     expect(typesOf((config) => config, compiler(name))).toEqual({ exitCode: 0, output: "" });
     expect(typesOf(() => TYPED, compiler(name))).toEqual({ exitCode: 0, output: "" });
     const wrong = WRONG.reduce((config, [right, replacement]) => config.replace(right, replacement), TYPED);

@@ -27,7 +27,7 @@ export function configWarnings(config: PlatformConfig): ConfigProblem[] {
           "Set inline: true to show files in a sandbox",
       });
     }
-    if (bucket.access !== undefined) continue;
+    if (bucket.access !== undefined || hasFilesOfRecords(config, name)) continue;
     warnings.push({
       path: `storage.buckets.${name}`,
       message: "has no access: only service keys can use it",
@@ -57,6 +57,14 @@ export function configWarnings(config: PlatformConfig): ConfigProblem[] {
   }
   return warnings;
 }
+
+/** Whether a field of files keeps its bytes in the bucket, which needs no access for that. */
+const hasFilesOfRecords = ({ databases = {} }: PlatformConfig, bucket: string): boolean =>
+  Object.values(databases).some(({ tables }) =>
+    Object.values(tables).some(({ schema = {} }) =>
+      Object.values(schema).some((field) => field !== false && field.type === "file" && field.bucket === bucket),
+    ),
+  );
 
 /**
  * Warns about a sign-up rule that trusts an unverified email: anybody can sign up with any address. The rule is called with a

@@ -17,6 +17,7 @@ import { Analytics, Api, Audit, Cors, RateLimits, Server } from "./server.ts";
 import { ServiceKeys } from "./service-keys.ts";
 import { Storage, type StorageConfig } from "./storage.ts";
 import { Databases } from "./tables/databases.ts";
+import { checkFileFields } from "./tables/file-fields.ts";
 
 /** The whole config. Each section has a file of its own, since no area may import another, and hooks see all of them. */
 const Sections = Type.Object({
@@ -50,6 +51,9 @@ const Sections = Type.Object({
   site: Type.Optional(Site),
 });
 
-export const Platform = related(Sections, checkSources);
+export const Platform = related(Sections, (config, report) => {
+  checkSources(config, report);
+  checkFileFields(config, report);
+});
 /** Everything that a platform serves. The comments of members give their defaults. */
 export interface PlatformConfig extends Static<typeof Sections> {}

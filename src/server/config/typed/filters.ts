@@ -1,7 +1,7 @@
 import type { JsonValue } from "../../../kernel/json/json.ts";
 import type { Conditions } from "../../../kernel/records/filter-group.ts";
 import type { GeoBox, GeoCircle, GeoPoint } from "../../../kernel/records/geo.ts";
-import type { AnyField, AnyFilter, FilterOperator } from "../records.ts";
+import type { AnyField, AnyFilter, FilterOperator, RecordFile } from "../records.ts";
 
 type Equality = "==" | "!=";
 type Ordering = ">" | ">=" | "<" | "<=";
@@ -39,7 +39,9 @@ type ConditionOf<Name extends string, Value> = JsonValue extends Value
     ? GeoCondition<Name>
     : [Value] extends [string[]]
       ? SeveralCondition<Name>
-      : ColumnCondition<Name, NonNullable<Value>>;
+      : NonNullable<Value> extends RecordFile | RecordFile[]
+        ? JsonCondition<Name>
+        : ColumnCondition<Name, NonNullable<Value>>;
 
 type TupleOf<R> =
   | { [Name in keyof R & string]: ConditionOf<Name, R[Name]> }[keyof R & string]

@@ -1,6 +1,6 @@
 import type { JsonValue } from "../../../kernel/json/json.ts";
 import type { GeoPoint } from "../../../kernel/records/geo.ts";
-import type { TableRecord } from "../records.ts";
+import type { RecordFile, TableRecord } from "../records.ts";
 
 interface ValueByType {
   string: string;
@@ -13,6 +13,7 @@ interface ValueByType {
   geo: GeoPoint;
   json: JsonValue;
   references: string[];
+  file: RecordFile;
 }
 
 /**
@@ -31,13 +32,15 @@ type ValueOf<F> =
         ? string
         : JsonValue;
 
-/** References to several records are never null: without any they are `[]`. */
+/** References to several records are never null: without any they are `[]`. So are files of a field with `many`. */
 type FieldValue<F> =
-  Member<F, "required"> extends true
-    ? ValueOf<F>
-    : Member<F, "type"> extends "references"
+  Member<F, "many"> extends number
+    ? RecordFile[]
+    : Member<F, "required"> extends true
       ? ValueOf<F>
-      : ValueOf<F> | null;
+      : Member<F, "type"> extends "references"
+        ? ValueOf<F>
+        : ValueOf<F> | null;
 
 interface AutoFields {
   id: string;

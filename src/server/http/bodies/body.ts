@@ -102,7 +102,7 @@ function streamOf(request: Request): Request["body"] {
 }
 
 /** Maps what was thrown while a body was read to an error of the API. */
-function refusalOf(cause: unknown): AppError {
+export function refusalOf(cause: unknown): AppError {
   if (cause instanceof AppError) return cause;
   if (cause instanceof JsonRefused) return cause.fault === null ? notJson() : faultError(cause.fault);
   if (cause instanceof TypeError && "code" in cause && cause.code === NOT_UTF8) return notUtf8();
@@ -110,7 +110,7 @@ function refusalOf(cause: unknown): AppError {
 }
 
 /** Parses a body in steps, and frees its blocks as it decodes them. */
-function* parseInSteps(blocks: Uint8Array[]): Generator<void, JsonValue> {
+export function* parseInSteps(blocks: Uint8Array[]): Generator<void, JsonValue> {
   const decoder = new TextDecoder("utf-8", { fatal: true });
   let text = "";
   for (let block = blocks.shift(); block !== undefined; block = blocks.shift()) {
@@ -144,7 +144,7 @@ export function isBodyAbsent({ headers }: Request): boolean {
   return length === "0" || (length === null && headers.get("transfer-encoding") === null);
 }
 
-const over = (maxBytes: number): AppError => tooLarge(`The body must be at most ${maxBytes} bytes`);
+export const over = (maxBytes: number): AppError => tooLarge(`The body must be at most ${maxBytes} bytes`);
 
 /** Reads a large body, or one of unknown length. Backpressure applies while too many complete bodies wait to be parsed. */
 async function readLarge<T>(

@@ -99,7 +99,7 @@ export function createFormParts(
 /** Parses Dicer's header, which maps each lower-case header name to an array of values. */
 function partHeader(header: object): PartHeader {
   const values = header as Record<string, string[] | undefined>;
-  const found = parametersOf(values["content-disposition"]?.[0] ?? "");
+  const found = parametersOf(fromUtf8(values["content-disposition"]?.[0] ?? ""));
   const encodedName = found.get("filename*");
   return {
     name: found.get("name") ?? null,
@@ -107,6 +107,18 @@ function partHeader(header: object): PartHeader {
     fileName: (encodedName === undefined ? null : decodeExtended(encodedName)) ?? found.get("filename") ?? null,
     contentType: values["content-type"]?.[0],
   };
+}
+
+const UTF8 = new TextDecoder("utf-8", { fatal: true });
+
+/** Decodes a header, of which Dicer makes a character of each byte. One that is no UTF-8 stays as it is. */
+function fromUtf8(header: string): string {
+  if (!/[\x80-\xff]/.test(header)) return header;
+  try {
+    return UTF8.decode(Buffer.from(header, "latin1"));
+  } catch {
+    return header;
+  }
 }
 
 /**

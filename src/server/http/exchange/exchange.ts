@@ -18,6 +18,7 @@ import {
   refuseCoding,
 } from "../bodies/body.ts";
 import { notObject } from "../bodies/json-body.ts";
+import { createJsonPart, type JsonPart } from "../bodies/json-part.ts";
 import { LargeAnswer } from "../bodies/json-stream.ts";
 import type { UnfinishedBodies } from "../bodies/unfinished-bodies.ts";
 import type { EndpointParts } from "./endpoint-parts.ts";
@@ -152,6 +153,10 @@ export class Exchange implements RequestBasics, Requester {
 
   get largeBody(): () => Promise<Uint8Array<ArrayBuffer>[] | null> {
     return async () => this.#arrived(await readLargeBody(this.request, this.#bodyRules()));
+  }
+
+  get jsonPart(): () => JsonPart {
+    return () => createJsonPart(this.#bodyRules());
   }
 
   get callerName(): string {

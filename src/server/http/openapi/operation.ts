@@ -14,15 +14,17 @@ const SECURITY: Readonly<Record<Caller, readonly object[]>> = {
 
 /** Returns the OpenAPI operation of an endpoint. */
 export function operationOf({ route, declaration }: Endpoint): Record<string, unknown> {
-  const { tag, summary, description, caller, body, rawBody, isBodyOptional = false } = declaration;
+  const { tag, summary, description, caller, body, rawBody, formBody, isBodyOptional = false } = declaration;
   return {
     tags: [tag],
     summary,
     ...(description === undefined ? {} : { description }),
     security: SECURITY[caller],
     parameters: parametersOf(declaration),
-    ...(body === undefined ? {} : { requestBody: requestBody(body, "application/json", isBodyOptional) }),
-    ...(rawBody === undefined ? {} : { requestBody: requestBody(rawBody.schema, rawBody.contentType, false) }),
+    ...(body === undefined
+      ? {}
+      : { requestBody: requestBody({ "application/json": body, [FORM]: formBody }, isBodyOptional) }),
+    ...(rawBody === undefined ? {} : { requestBody: requestBody({ [rawBody.contentType]: rawBody.schema }, false) }),
     responses: responsesOf(methodOf(route), declaration),
   };
 }
@@ -61,10 +63,13 @@ function anyParameters(description: string): object {
   return { name: "*", in: "query", required: false, description, style: "form", explode: true, schema };
 }
 
-const requestBody = (schema: TSchema, contentType: string, isOptional: boolean): object => ({
-  required: !isOptional,
-  content: { [contentType]: { schema } },
-});
+const FORM = "multipart/form-data";
+
+/** Returns a body that has one of several content types. */
+function requestBody(schemas: Readonly<Record<string, TSchema | undefined>>, isOptional: boolean): object {
+  const known = Object.entries(schemas).filter(([, schema]) => schema !== undefined);
+  return { required: !isOptional, content: Object.fromEntries(known.map(([type, schema]) => [type, { schema }])) };
+}
 
 function responsesOf(method: string, declaration: Endpoint["declaration"]): Record<string, unknown> {
   const { answers, errors = [], caller, body, rawBody } = declaration;

@@ -29,7 +29,8 @@ export function cellText(value: unknown, field: Pick<Field, "type"> | undefined)
 }
 
 /** Whether values of the field are edited as JSON: any value, a point, or the array of several references. */
-export const isJsonText = ({ type }: Pick<Field, "type">): boolean => ["json", "geo", "references"].includes(type);
+export const isJsonText = ({ type }: Pick<Field, "type">): boolean =>
+  ["json", "geo", "references", "file"].includes(type);
 
 const BREAKS = /\r\n?|\n/g;
 

@@ -41,6 +41,7 @@ const WIDTHS: Readonly<Record<Field["type"], number>> = {
   geo: 220,
   json: 220,
   references: 220,
+  file: 220,
 };
 const ID_WIDTH = 150;
 /** Width of the checkbox column. */

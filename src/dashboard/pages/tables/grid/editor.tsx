@@ -128,7 +128,7 @@ function useIsOpen(): () => boolean {
   return () => isOpen.current;
 }
 
-const TYPES: Readonly<Record<Exclude<Field["type"], "json" | "references">, string>> = {
+const TYPES: Readonly<Record<Exclude<Field["type"], "json" | "references" | "file">, string>> = {
   string: "string",
   text: "string",
   date: "string",
@@ -144,4 +144,5 @@ const isOf = (value: unknown, { type }: Field): boolean =>
   value === null ||
   value === undefined ||
   type === "json" ||
+  type === "file" ||
   (type === "references" ? Array.isArray(value) : typeof value === TYPES[type]);

@@ -5,7 +5,7 @@ import { pipeline } from "node:stream/promises";
 import type { Clock } from "../../../../kernel/clock.ts";
 import { reasonOf } from "../../../../kernel/errors.ts";
 import { VERSION } from "../../../../kernel/version.ts";
-import { isEmptyFile } from "../../../db/index.ts";
+import { holdRemovals, isEmptyFile } from "../../../db/index.ts";
 import { syncDirectorySync } from "../../../disk/directory-names.ts";
 import { reopenJobs } from "../../../jobs/reopening.ts";
 import { AUDIT_FILE, isMissing, JOBS_FILE, SYSTEM_FILE, scanFiles } from "../layout.ts";
@@ -39,6 +39,7 @@ export async function createBackup(options: BackupOptions): Promise<BackupSummar
   requirePlaces(dataDirectory, file);
   const time = new Date(clock.now());
   const work = claimWorkFolder(`${file}.partial`);
+  const hold = holdRemovals(dataDirectory);
   try {
     const archivePath = work.pathOf("archive");
     const archive = createArchive(archivePath, { time, signal });
@@ -55,6 +56,7 @@ export async function createBackup(options: BackupOptions): Promise<BackupSummar
       throw cause;
     }
   } finally {
+    hold.release();
     work.remove();
   }
 }

@@ -140,11 +140,13 @@ export function createWantedStore(path: string): WantedStore {
       sqlite.run("ATTACH ? AS snapshot", [snapshotPath]);
       sqlite.run("ATTACH ? AS facts", [factsPath]);
       for (const folder of STORAGE_FOLDERS) {
-        if (!hasTable(sqlite, STORED_TABLES[folder])) continue;
-        sqlite.run(
-          `INSERT OR IGNORE INTO wanted (folder, fileId) SELECT '${folder}', fileId FROM snapshot.${STORED_TABLES[folder]}
-           WHERE 'storage/${folder}/' || substr(fileId, -2) || '/' || fileId NOT IN (SELECT path FROM facts.file)`,
-        );
+        for (const table of STORED_TABLES[folder]) {
+          if (!hasTable(sqlite, table)) continue;
+          sqlite.run(
+            `INSERT OR IGNORE INTO wanted (folder, fileId) SELECT '${folder}', fileId FROM snapshot.${table}
+             WHERE 'storage/${folder}/' || substr(fileId, -2) || '/' || fileId NOT IN (SELECT path FROM facts.file)`,
+          );
+        }
       }
       sqlite.run("DETACH snapshot");
       sqlite.run("DETACH facts");
@@ -174,7 +176,9 @@ export function openLiveRecords(systemPath: string): LiveRecords {
   sqlite.run(`PRAGMA busy_timeout = ${LOCK_TIMEOUT_MS}`);
   return {
     isNamed: ({ folder, fileId }) =>
-      sqlite.query(`SELECT 1 FROM ${STORED_TABLES[folder]} WHERE fileId = ?`).get(fileId) !== null,
+      STORED_TABLES[folder].some(
+        (table) => sqlite.query(`SELECT 1 FROM ${table} WHERE fileId = ?`).get(fileId) !== null,
+      ),
     close: () => sqlite.close(),
   };
 }

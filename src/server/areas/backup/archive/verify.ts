@@ -113,9 +113,11 @@ export function countElsewhere(dataDirectory: string): number {
   using sqlite = new Database(join(dataDirectory, SYSTEM_FILE), { readonly: true });
   let missing = 0;
   for (const folder of STORAGE_FOLDERS) {
-    const named = sqlite.query<{ fileId: string }, []>(`SELECT fileId FROM ${STORED_TABLES[folder]}`);
-    for (const { fileId } of named.iterate()) {
-      if (!existsSync(join(dataDirectory, objectPath(folder, fileId)))) missing++;
+    for (const table of STORED_TABLES[folder]) {
+      const named = sqlite.query<{ fileId: string }, []>(`SELECT fileId FROM ${table}`);
+      for (const { fileId } of named.iterate()) {
+        if (!existsSync(join(dataDirectory, objectPath(folder, fileId)))) missing++;
+      }
     }
   }
   return missing;

@@ -69,6 +69,17 @@ export class FileLife {
     this.#waiting.set(cancel, remove);
   }
 
+  /** Begins a file that no sweep removes until `release`. Returns its id. */
+  hold(): string {
+    const fileId = this.#deps.ids.uuid();
+    this.#pending.add(fileId);
+    return fileId;
+  }
+
+  release(fileId: string): void {
+    this.#pending.delete(fileId);
+  }
+
   isPending(fileId: string): boolean {
     return this.#pending.has(fileId);
   }

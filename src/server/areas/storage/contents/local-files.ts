@@ -151,6 +151,7 @@ async function createIncoming(path: string, settle: (path: string) => Promise<vo
     },
     async finish() {
       await flush();
+      buffer = null;
       // Bytes and name are synced at the same time: no record names the file before both are durable.
       const settled = await Promise.allSettled([guarded(syncBytes(descriptor)), guarded(settle(path))]);
       for (const outcome of settled) if (outcome.status === "rejected") throw outcome.reason;

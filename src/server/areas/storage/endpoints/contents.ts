@@ -2,16 +2,15 @@ import { Type } from "typebox";
 import { unauthorized } from "../../../../kernel/errors.ts";
 import type { Principal } from "../../../access/principal.ts";
 import type { ReadCaller } from "../../../db/index.ts";
-import { answerFile } from "../../../http/bodies/file-answer.ts";
 import { type Endpoint, endpoint } from "../../../http/endpoint.ts";
 import { IDEMPOTENCY_KEY, REPLAYED } from "../../../http/exchange/idempotency-key.ts";
 import type { RequestBasics } from "../../../http/exchange/request-context.ts";
 import { created, Reply } from "../../../http/reply.ts";
+import { contentOf, isPublic, respondWith } from "../contents/response.ts";
 import { REPLACED_ATTEMPTS_MAX } from "../limits.ts";
-import { isShownInline } from "../model/content.ts";
 import { Key } from "../model/keys.ts";
 import { BYTES_TYPE, Bytes, IN_BUCKET, OF_FILE, StoredFile, TAG } from "../model/schemas.ts";
-import type { Bucket, Content, StoredObject } from "../model/types.ts";
+import type { Content } from "../model/types.ts";
 import { type FoundObject, storedFile } from "../service/files.ts";
 import { receiveForm, receiveSigned } from "../service/uploads.ts";
 import type { EndpointDeps } from "./deps.ts";
@@ -90,7 +89,7 @@ async function answer(
     thumb === undefined
       ? { found: first, content: contentOf(first.bucket, first.object) }
       : await thumbnailOf(thumbs, { first, find, size: thumb }, context);
-  return respondWith(request, found.bucket, found.object, content);
+  return respondWith(request, found.bucket, found.object, content, { isPublic: isPublic(found.bucket) });
 }
 
 /**
@@ -112,59 +111,6 @@ async function thumbnailOf(
       found = present;
     }
   }
-}
-
-/**
- * Policy of pages. Scripts run on an opaque origin: without the cookies and storage of this one, and without the session of
- * an administrator who opens the file. `allow-same-origin` and `allow-popups-to-escape-sandbox` would undo that.
- */
-const SANDBOX_OF_PAGES = "sandbox allow-downloads allow-forms allow-modals allow-popups allow-scripts";
-
-export const contentOf = ({ files }: Bucket, { fileId, size, contentType }: StoredObject): Content => ({
-  etag: `"${fileId}"`,
-  size,
-  contentType,
-  body: (range) => files.body(fileId, range),
-});
-
-/**
- * Builds the response with the content of a file. Errors: as `answerFile`; 503 before anything is sent when an object store
- * fails.
- */
-export function respondWith(
-  request: Request,
-  bucket: Bucket,
-  object: StoredObject,
-  content: Content,
-): Promise<Response> {
-  const { etag, size, body } = content;
-  return answerFile(request, {
-    etag,
-    size,
-    lastModified: new Date(object.uploaded),
-    headers: headersOf(bucket, object, content),
-    body,
-  });
-}
-
-function headersOf(bucket: Bucket, { key }: StoredObject, { contentType }: Content): Record<string, string> {
-  const headers: Record<string, string> = {
-    "content-type": contentType,
-    // Always set: Bun would name the file by its name on the disk.
-    "content-disposition": "inline",
-    // Caches revalidate a copy before reuse, so that rules, expiry and overwrites take effect immediately.
-    "cache-control": bucket.config.access?.read === true ? "public, no-cache" : "private, no-cache",
-  };
-  const { inline = false } = bucket.config;
-  if (isShownInline(contentType) || inline === "sameOrigin") return headers;
-  if (inline) {
-    headers["content-security-policy"] = SANDBOX_OF_PAGES;
-    return headers;
-  }
-  const name = encodeURIComponent(key.split("/").at(-1) ?? "").replaceAll("'", "%27");
-  headers["content-disposition"] = `attachment; filename*=UTF-8''${name}`;
-  headers["content-security-policy"] = "sandbox";
-  return headers;
 }
 
 const Form = Type.Object({

@@ -5,6 +5,7 @@ import type { Ids } from "../../../../kernel/ids.ts";
 import type { Logger } from "../../../../kernel/logger.ts";
 import type { Pace } from "../../../../kernel/time/scheduler.ts";
 import type { Principal } from "../../../access/principal.ts";
+import { bodyChunks } from "../../../http/bodies/body-chunks.ts";
 import type { FileLife } from "../contents/file-life.ts";
 import { factsOfNew, type Gate, type Gates } from "../gates.ts";
 import { EXPIRY_STEP, UNFINISHED_UPLOADS_MAX, UPLOAD_TTL_MS } from "../limits.ts";
@@ -20,7 +21,7 @@ import {
 import type { FileStore, IncomingFile, StoredObject, Upload, UploadPart } from "../model/types.ts";
 import type { StorageReads, StorageStore } from "../store/store.ts";
 import { ownerOf, type StorageService } from "./files.ts";
-import { bodyChunks, createReceiver, requireDeclaredLength, tooBig } from "./receiving.ts";
+import { createReceiver, requireDeclaredLength, tooBig } from "./receiving.ts";
 import { earlierReceiptOf, leaveReceipt, receiptOfParts } from "./uploads.ts";
 
 type Body<Schema extends TSchema> = () => Promise<Static<Schema>>;

@@ -1,8 +1,10 @@
 import { expect, spyOn, test } from "bun:test";
 import { Dicer } from "@fastify/busboy";
 import { settle, testClock } from "../../../../../tests/support/index.ts";
-import { FORM_PARTS_MAX, UPLOAD_MIN_BYTES, UPLOAD_STALL_MS } from "../limits.ts";
-import { bodyChunks, readUploadForm } from "./receiving.ts";
+import { bodyChunks } from "../../../http/bodies/body-chunks.ts";
+import { UPLOAD_MIN_BYTES, UPLOAD_STALL_MS } from "../../../http/limits.ts";
+import { FORM_PARTS_MAX } from "../limits.ts";
+import { readUploadForm } from "./receiving.ts";
 
 function bodyOf(): { request: Request; send(text: string): void; end(): void } {
   let controller: ReadableStreamDefaultController<Uint8Array> | null = null;

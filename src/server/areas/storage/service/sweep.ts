@@ -16,6 +16,7 @@ import {
 import type { StoredId, SweptPlace } from "../model/types.ts";
 import type { StorageStore } from "../store/store.ts";
 import type { EndedUploads } from "./multipart.ts";
+import type { RecordFileService } from "./record-files.ts";
 
 export interface SweepDeps {
   store: StorageStore;
@@ -23,6 +24,7 @@ export interface SweepDeps {
   /** Places with files: those of buckets, and the parts of uploads. */
   places: readonly SweptPlace[];
   ended: EndedUploads;
+  recordFiles: RecordFileService;
   thumbs: Thumbs;
   paces: () => Pace;
   clock: Clock;
@@ -74,7 +76,11 @@ export function startSweeps(deps: SweepDeps): () => Promise<void> {
       await rest();
     }
   };
+  let isFirst = true;
   const sweepFiles = async (): Promise<void> => {
+    // A start opens no instances for this: it looks at what was under way alone.
+    await deps.recordFiles.sweep({ isWhole: !isFirst, rest });
+    isFirst = false;
     for (const { files, graceMs, isOurs } of deps.places) {
       try {
         if (await isOurs()) await sweepPlace(files.ids(), files.remove, graceMs);

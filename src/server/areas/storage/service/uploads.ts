@@ -3,6 +3,7 @@ import type { Clock } from "../../../../kernel/clock.ts";
 import { AppError, badField, badRequest } from "../../../../kernel/errors.ts";
 import { currentTrace } from "../../../../kernel/observing/request-trace.ts";
 import type { Principal } from "../../../access/principal.ts";
+import { bodyChunks } from "../../../http/bodies/body-chunks.ts";
 import { parseBoundary } from "../../../http/bodies/form-boundary.ts";
 import { callerKeyOf, IDEMPOTENCY_KEY_HEADER } from "../../../http/exchange/idempotency-key.ts";
 import type { Gates } from "../gates.ts";
@@ -13,7 +14,7 @@ import type { StoredObject } from "../model/types.ts";
 import type { ReceiptRecord } from "../statements/receipts.ts";
 import type { StorageStore, StorageWrite } from "../store/store.ts";
 import { ownerOf, type ReceivedFile, type StorageService } from "./files.ts";
-import { bodyChunks, createReceiver, readUploadForm, requireDeclaredLength } from "./receiving.ts";
+import { createReceiver, readUploadForm, requireDeclaredLength } from "./receiving.ts";
 import { type Signing, usedUp } from "./signing.ts";
 
 interface Deps {

@@ -1,6 +1,10 @@
 import { and, asc, eq, gte, ne, sql } from "drizzle-orm";
 import { unionAll } from "drizzle-orm/sqlite-core";
-import { storageObjects as objects, storageParts as parts } from "../../../../../schema/storage.ts";
+import {
+  storageClaims as claims,
+  storageObjects as objects,
+  storageParts as parts,
+} from "../../../../../schema/storage.ts";
 import { reading, writing } from "../../../db/declare-query.ts";
 
 export type ObjectRecord = typeof objects.$inferSelect;
@@ -59,11 +63,12 @@ export const listedInOrder = reading((db, v: ListRange) =>
     .limit(v.limit),
 );
 
-/** Finds the file, or the part of an upload, that has these bytes. */
+/** Finds the file, the part of an upload, or the claim of a record's file, that has these bytes. */
 export const ownerOfBytes = reading((db, v: { fileId: string }) =>
   unionAll(
     db.select({ fileId: objects.fileId }).from(objects).where(eq(objects.fileId, v.fileId)),
     db.select({ fileId: parts.fileId }).from(parts).where(eq(parts.fileId, v.fileId)),
+    db.select({ fileId: claims.fileId }).from(claims).where(eq(claims.fileId, v.fileId)),
   ),
 );
 

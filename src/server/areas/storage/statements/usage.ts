@@ -1,6 +1,7 @@
 import { and, eq, gt, sql } from "drizzle-orm";
 import { unionAll } from "drizzle-orm/sqlite-core";
 import {
+  storageClaims as claims,
   storageObjects as objects,
   storageParts as parts,
   storageUploads as uploads,
@@ -39,7 +40,7 @@ export const bucketsWithUsage = reading((db, _: Record<string, never>) =>
 );
 
 /**
- * Sums the bytes of a bucket's files and of the parts of its unfinished uploads, by owner; owner null: service keys and the
+ * Sums the bytes of a bucket's files, of those of records, and of the parts of its unfinished uploads, by owner; owner null: service keys and the
  * server.
  */
 export const countedUsage = reading((db, v: { bucket: string }) =>
@@ -61,6 +62,14 @@ export const countedUsage = reading((db, v: { bucket: string }) =>
       .innerJoin(uploads, eq(parts.uploadId, uploads.id))
       .where(and(eq(uploads.bucket, v.bucket), gt(uploads.createdAt, 0)))
       .groupBy(uploads.ownerId),
+    db
+      .select({
+        ownerId: sql<string | null>`${claims.ownerId}`.as("ownerId"),
+        bytes: sql<number>`sum(${claims.size})`.as("bytes"),
+      })
+      .from(claims)
+      .where(eq(claims.bucket, v.bucket))
+      .groupBy(claims.ownerId),
   ),
 );
 

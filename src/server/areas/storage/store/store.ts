@@ -16,6 +16,16 @@ import {
   type UploadGrant,
   type UploadPart,
 } from "../model/types.ts";
+import {
+  type ClaimRecord,
+  claimOf,
+  claimsOfPlace,
+  confirmClaim,
+  deleteClaim,
+  insertClaim,
+  nextPlace,
+  pendingClaims,
+} from "../statements/claims.ts";
 import { deleteExpiredGrants, deleteGrant, type GrantRecord, grantById, insertGrant } from "../statements/grants.ts";
 import {
   deleteObject,
@@ -58,6 +68,9 @@ import type { Arrival, BucketQuota, Quotas, QuotaUse } from "./quotas.ts";
 export type ObjectVersion = Pick<StoredObject, "fileId" | "revision">;
 export type SlimObject = Pick<StoredObject, "key" | "size" | "contentType" | "uploaded">;
 
+/** A file of tables; `instanceId` is empty in a static namespace. */
+export type ClaimPlace = Pick<ClaimRecord, "namespace" | "instanceId">;
+
 interface ListRange {
   after: string;
   from: string;
@@ -75,6 +88,10 @@ export class StorageReads {
   find(address: ObjectAddress): StoredObject | null {
     const row = objectAt.get(this.#from, address);
     return row === null ? null : withMetadata(row);
+  }
+
+  findClaim(fileId: string): ClaimRecord | null {
+    return claimOf.get(this.#from, { fileId });
   }
 
   findReceipt(id: string): ReceiptRecord | null {
@@ -145,7 +162,22 @@ export class StorageStore extends StorageReads {
     return row === null ? null : grantOf(row);
   }
 
-  /** Whether a file or a part has these bytes. */
+  /** Lists claims that were under way, by id. */
+  pendingClaims(after: string, limit: number): ClaimRecord[] {
+    return pendingClaims.all(this.#file, { after, limit });
+  }
+
+  /** Lists the claims of one file of tables, by id. */
+  claimsOf(place: ClaimPlace, after: string, limit: number): ClaimRecord[] {
+    return claimsOfPlace.all(this.#file, { ...place, after, limit });
+  }
+
+  /** Returns the next file of tables with claims; null: it was the last. */
+  placeAfter({ namespace, instanceId }: ClaimPlace): ClaimPlace | null {
+    return nextPlace.get(this.#file, { namespace, instanceId });
+  }
+
+  /** Whether a file, a part or a record's file has these bytes. */
   hasFile(fileId: string): boolean {
     return ownerOfBytes.get(this.#file, { fileId }) !== null;
   }
@@ -234,6 +266,25 @@ export class StorageWrite extends StorageReads {
       deleteObject.run(this.#tx, address);
       return null;
     });
+  }
+
+  /** Claims the bytes of a record's file. Errors: 413 over a quota. */
+  claim(claim: ClaimRecord): void {
+    const { bucket, size, ownerId } = claim;
+    this.#quotas.get(bucket)?.replace(this.#tx, null, { ownerId, size });
+    insertClaim.run(this.#tx, claim);
+  }
+
+  confirmClaim(fileId: string): void {
+    confirmClaim.run(this.#tx, { fileId });
+  }
+
+  /** Removes a claim, if it is there. */
+  removeClaim(fileId: string): void {
+    const claim = this.findClaim(fileId);
+    if (claim === null) return;
+    this.#quotas.get(claim.bucket)?.release(this.#tx, { ownerId: claim.ownerId, size: claim.size });
+    deleteClaim.run(this.#tx, { fileId });
   }
 
   insertUpload(upload: Upload): void {

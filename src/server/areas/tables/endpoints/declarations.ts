@@ -22,6 +22,8 @@ export interface RecordSchemas<Body extends TSchema> {
   answer: TSchema;
   insert: Body;
   update: Body;
+  /** Forms that insert and update records with files; null: the table has none. */
+  forms: { insert: TSchema; update: TSchema } | null;
 }
 
 /** Headers of the endpoints that accept an idempotency key. */
@@ -61,7 +63,12 @@ export function declareTableEndpoints<Path extends Readonly<Record<string, strin
 ) {
   const common = { tag: "Tables", caller: "rules" as const, place: placeOf(path), path };
   const withId = { ...common, path: { ...path, id: "The record id" } };
-  return { ...declareReads(common, withId, records.answer), ...declareWrites(common, withId, records) };
+  const ofFile = { ...withId, path: { ...withId.path, field: "A field of files", fileId: "The id of the file" } };
+  return {
+    ...declareReads(common, withId, records.answer),
+    ...declareFiles(ofFile),
+    ...declareWrites(common, withId, records),
+  };
 }
 
 /** Declares the transactions of one namespace, or of every namespace of a path. */
@@ -128,10 +135,40 @@ function declareReads<Common extends object, WithId extends object>(common: Comm
   };
 }
 
+const BYTES = Type.Unsafe<string>({ type: "string", format: "binary" });
+const BYTES_TYPE = "application/octet-stream";
+const THUMB = {
+  thumb: Type.Optional(Type.String({ description: "A size that the bucket declares, such as 200x200" })),
+};
+
+function declareFiles<OfFile extends object>(ofFile: OfFile) {
+  const ofMethod = { ...ofFile, query: THUMB, errors: [400, 404, 413, 415, 503] };
+  const notModified = { description: "The file has this ETag" };
+  return {
+    file: {
+      ...ofMethod,
+      summary: "Download a file of a record",
+      headers: [{ name: "Range" }, { name: "If-None-Match" }, { name: "If-Range" }],
+      answers: {
+        200: { description: "The file", schema: BYTES, contentType: BYTES_TYPE },
+        206: { description: "The bytes of the range", schema: BYTES, contentType: BYTES_TYPE },
+        304: notModified,
+      },
+      errors: [...ofMethod.errors, 416],
+    },
+    fileHead: {
+      ...ofMethod,
+      summary: "Get the headers of a record's file",
+      headers: [{ name: "If-None-Match" }],
+      answers: { 200: { description: "The file exists" }, 304: notModified },
+    },
+  };
+}
+
 function declareWrites<Common extends object, WithId extends object, Body extends TSchema>(
   common: Common,
   withId: WithId,
-  { answer, insert, update }: RecordSchemas<Body>,
+  { answer, insert, update, forms }: RecordSchemas<Body>,
 ) {
   return {
     insert: {
@@ -141,6 +178,7 @@ function declareWrites<Common extends object, WithId extends object, Body extend
       description: UNREADABLE,
       query: InsertQuery,
       body: insert,
+      formBody: forms?.insert,
       answers: {
         201: { description: "The new record", schema: answer },
         200: { description: "The record that an upsert has updated", schema: answer },
@@ -154,6 +192,7 @@ function declareWrites<Common extends object, WithId extends object, Body extend
       description: `Other fields keep their values. A field may also be { $op: increment, value } or { $op: deleteField }. ${UNREADABLE}`,
       query: ChangeQuery,
       body: update,
+      formBody: forms?.update,
       answers: { 200: { description: "The updated record", schema: answer } },
       errors: [...WRITE_ERRORS, 412, 422],
     },

@@ -1,11 +1,18 @@
-import { Type } from "typebox";
+import { type TSchema, Type } from "typebox";
 import { documentedPath, operationOf } from "../../../http/openapi/operation.ts";
 import type { TableModel } from "../model/model.ts";
 import { tableOperations, transactionBody } from "../model/requests.ts";
 import type { Namespace } from "../records/namespaces.ts";
 import type { TableService } from "../service.ts";
 import { DYNAMIC_NAMESPACE, DYNAMIC_PARAMETERS, endpointsBelow, transactionAt } from "./endpoints.ts";
-import { answeredRecord, insertedRecord, OPERATOR_SCHEMAS, schemaRef, updatedRecord } from "./record-schemas.ts";
+import {
+  answeredRecord,
+  insertedRecord,
+  OPERATOR_SCHEMAS,
+  recordForm,
+  schemaRef,
+  updatedRecord,
+} from "./record-schemas.ts";
 
 /** Declared tables in OpenAPI's form: paths and components of the document. */
 export interface DescribedTables {
@@ -36,8 +43,10 @@ function endpointsOf(model: TableModel, kind: Namespace["kind"], service: TableS
   const base = `/api/db/${model.namespace}${instance}/tables/${model.name}` as Parameters<typeof endpointsBelow>[0];
   const path = kind === "dynamic" ? { instance: DYNAMIC_PARAMETERS.instance } : {};
   const [answer, insert, update] = ["", ".insert", ".update"].map((part) => schemaRef(nameOf(model) + part));
+  const formOf = (record: unknown) => recordForm(record as TSchema, model.files);
+  const forms = model.files.length === 0 ? null : { insert: formOf(insert), update: formOf(update) };
   // References are schemas like any other.
-  const records = { answer, insert, update } as unknown as Parameters<typeof endpointsBelow>[2];
+  const records = { answer, insert, update, forms } as unknown as Parameters<typeof endpointsBelow>[2];
   return endpointsBelow(base, path, records, service);
 }
 
@@ -73,6 +82,8 @@ function describeTable({ paths, schemas }: DescribedTables, model: TableModel, e
   schemas[`${name}.insert`] = insertedRecord(model);
   schemas[`${name}.update`] = updatedRecord(model);
   for (const [operationName, endpoint] of Object.entries(endpoints)) {
+    const isOfFiles = operationName === "file" || operationName === "fileHead";
+    if (isOfFiles && model.files.length === 0) continue;
     const operation = { ...operationOf(endpoint), operationId: `${name}.${operationName}` };
     const path = documentedPath(endpoint);
     const method = endpoint.route.slice(0, endpoint.route.indexOf(" ")).toLowerCase();

@@ -2,17 +2,23 @@ import type { TSchema } from "typebox";
 import { badField } from "../../../../kernel/errors.ts";
 import type { JsonObject } from "../../../../kernel/json/json.ts";
 import { chain } from "../../../../kernel/maybe-promise.ts";
+import type { Principal } from "../../../access/principal.ts";
 import type { TableAddress } from "../../../access/table-door.ts";
 import type { BatchResult } from "../../../config/app/index.ts";
 import type { TableRecord } from "../../../config/types.ts";
 import { type Endpoint, endpoint } from "../../../http/endpoint.ts";
+import type { RequestBasics } from "../../../http/exchange/request-context.ts";
 import { JsonText, OK } from "../../../http/reply.ts";
+import { isForm } from "../files/form.ts";
+import type { FormRequest } from "../files/form-writes.ts";
+import type { OnceRequest } from "../idempotency/once.ts";
 import type { Answer } from "../idempotency/replay.ts";
 import { AnyRecord, TransactionBody } from "../model/requests.ts";
 import { ListText } from "../query/kept-lists.ts";
 import type { TableService, Upserted } from "../service.ts";
 import type { TransactionResult } from "../transactions/transactions.ts";
 import { declareTableEndpoints, declareTransaction, type RecordSchemas } from "./declarations.ts";
+import { recordForm } from "./record-schemas.ts";
 
 const STATIC = "/api/db/:namespace/tables/:table";
 const DYNAMIC = "/api/db/:namespace/:instance/tables/:table";
@@ -24,7 +30,13 @@ export const DYNAMIC_PARAMETERS = {
   table: PARAMETERS.table,
 };
 
-const ANY_RECORDS = { answer: AnyRecord, insert: AnyRecord, update: AnyRecord };
+const ANY_FORM = recordForm(AnyRecord, []);
+const ANY_RECORDS = {
+  answer: AnyRecord,
+  insert: AnyRecord,
+  update: AnyRecord,
+  forms: { insert: ANY_FORM, update: ANY_FORM },
+};
 
 /** Returns the endpoints of static and dynamic namespaces: the same ones below different paths. */
 export const tableEndpoints = (service: TableService): readonly Endpoint[] => [
@@ -108,23 +120,39 @@ export function endpointsBelow(
     insert: endpoint(`POST ${base}`, declared.insert, (context) => {
       const { principal, params, peek, body } = context;
       const address = addressOf(params);
+      const request = formRequest(context, service);
+      const asked = request?.asked ?? context;
       if (!isUpsert(peek)) {
-        return once.run(context, { address, shape: "record", toAnswer: insertedAnswer }, (keep) =>
-          service.insert(principal, address, body, keep),
+        return once.run(asked, { address, shape: "record", toAnswer: insertedAnswer }, (keep) =>
+          request === null
+            ? service.insert(principal, address, body, keep)
+            : service.insertForm(request, address, keep),
         );
       }
       const conflictTarget = peek("conflictTarget") ?? "id";
-      return once.run(context, { address, shape: "record", toAnswer: upsertedAnswer }, (keep) =>
-        service.upsert(principal, address, body, { conflictTarget, keep }),
+      return once.run(asked, { address, shape: "record", toAnswer: upsertedAnswer }, (keep) =>
+        request === null
+          ? service.upsert(principal, address, body, { conflictTarget, keep })
+          : service.upsertForm(request, address, { conflictTarget, keep }),
       );
     }),
     update: endpoint(`PATCH ${base}/:id`, declared.update, (context) => {
       const { principal, params, peek, body } = context;
       const address = addressOf(params);
-      return once.run(context, { address, shape: "record", toAnswer: recordAnswer }, (keep) =>
-        service.update(principal, address, params.id, body, { condition: peek("if"), keep }),
-      );
+      const request = formRequest(context, service);
+      return once.run(request?.asked ?? context, { address, shape: "record", toAnswer: recordAnswer }, (keep) => {
+        const options = { condition: peek("if"), keep };
+        return request === null
+          ? service.update(principal, address, params.id, body, options)
+          : service.updateForm(request, address, params.id, options);
+      });
     }),
+    file: endpoint(`GET ${base}/:id/files/:field/:fileId`, declared.file, (context) =>
+      service.file(context, addressOf(context.params), context.params),
+    ),
+    fileHead: endpoint(`HEAD ${base}/:id/files/:field/:fileId`, declared.fileHead, (context) =>
+      service.file(context, addressOf(context.params), context.params),
+    ),
     delete: endpoint(`DELETE ${base}/:id`, declared.delete, ({ principal, params, peek, query }) => {
       const options = { condition: peek("if"), checkForm: query };
       return chain(service.delete(principal, addressOf(params), params.id, options), () => OK);
@@ -144,6 +172,17 @@ export function endpointsBelow(
       );
     }),
   } satisfies Record<string, Endpoint>;
+}
+
+type WriteContext = RequestBasics & OnceRequest & { readonly principal: Principal; query(): unknown };
+
+/** Returns the request of a form, and what an idempotency key compares of it; null for a JSON body. */
+function formRequest(context: WriteContext, service: TableService): (FormRequest & { asked: OnceRequest }) | null {
+  const { principal, request, query } = context;
+  if (!isForm(request)) return null;
+  context.holdOpen();
+  const form = service.formOf(context);
+  return { principal, form, checkForm: query, asked: { principal, request, digestBody: (of) => form.digestBody(of) } };
 }
 
 const insertedAnswer = (record: TableRecord): Answer => ({ status: 201, body: record });

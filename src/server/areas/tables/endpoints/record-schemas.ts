@@ -1,7 +1,15 @@
 import { type TSchema, Type } from "typebox";
+import { RECORD_PART } from "../../../config/sections/tables/file-fields.ts";
 import { referringName } from "../expand/paths.ts";
 import { EXPANDED_PER_RECORD_MAX, ID_LENGTH_MAX, INDEXED_TEXT_LENGTH_MAX } from "../limits.ts";
-import { type Column, DOCUMENT_COLUMN, idsMax, type TableModel } from "../model/model.ts";
+import {
+  type Column,
+  DOCUMENT_COLUMN,
+  type FileColumn,
+  type FileField,
+  idsMax,
+  type TableModel,
+} from "../model/model.ts";
 
 type JsonSchema = Record<string, unknown>;
 
@@ -84,11 +92,17 @@ function distanceProperty(model: TableModel): JsonSchema {
 /** Returns the schema of records as a client inserts them. Fields that a hook may fill in are not required. */
 export function insertedRecord(model: TableModel): JsonSchema {
   const isFilledIn = model.config.hooks?.beforeInsert !== undefined;
-  const isRequired = ({ field }: Column): boolean =>
-    !isFilledIn && field?.required === true && field.default === undefined && field.onUpdate === undefined;
+  const isRequired = ({ field, file }: Column): boolean =>
+    !isFilledIn &&
+    file === null &&
+    field?.required === true &&
+    field.default === undefined &&
+    field.onUpdate === undefined;
   return {
     type: "object",
-    properties: propertiesOf(model, (column) => withDefault(column, withNote(column, fieldSchema(column, model)))),
+    properties: propertiesOf(model, (column) =>
+      column.file === null ? withDefault(column, withNote(column, fieldSchema(column, model))) : noFiles(column.file),
+    ),
     required: model.columns.filter(isRequired).map(({ name }) => name),
     additionalProperties: model.isSchemaless,
   };
@@ -119,6 +133,7 @@ function propertiesOf(model: TableModel, schemaOf: (column: Column, model: Table
 
 function fieldSchema(column: Column, model: TableModel): JsonSchema {
   const { field, isNullable, name } = column;
+  if (column.file !== null) return fileSchema(column.file);
   if (column.type === "json") return {};
   if (column.type === "references") return severalSchema(column);
   const schema: JsonSchema = { ...TYPES[column.type] };
@@ -168,6 +183,41 @@ const severalSchema = (column: Column): JsonSchema => ({
   maxItems: idsMax(column),
   ...(column.field?.required === true ? { minItems: 1 } : {}),
 });
+
+/** Schema of the value of a new record without files: those come as parts of a form. */
+const noFiles = ({ many }: FileField): JsonSchema =>
+  many === null ? { type: "null" } : { type: "array", items: {}, maxItems: 0 };
+
+/** Schema of a record's files as answered, and as sent back. */
+function fileSchema({ many }: FileField): JsonSchema {
+  return many === null
+    ? { anyOf: [RECORD_FILE, { type: "null" }] }
+    : { type: "array", items: RECORD_FILE, maxItems: many };
+}
+
+const RECORD_FILE: JsonSchema = {
+  type: "object",
+  properties: {
+    id: { type: "string" },
+    name: { type: "string" },
+    size: { type: "integer" },
+    type: { type: "string", description: "The media type" },
+    url: { type: "string", description: "The path of its bytes" },
+  },
+  required: ["id"],
+};
+
+/** Returns the schema of a form with a record and its files: any where `files` is empty. */
+export function recordForm(record: TSchema, files: readonly FileColumn[]): TSchema {
+  const bytes = { type: "string", format: "binary" };
+  const parts = files.map(({ name, file }) => [name, file.many === null ? bytes : { type: "array", items: bytes }]);
+  return {
+    type: "object",
+    description: `${RECORD_PART} comes first; each other part is a file of the field of its name`,
+    properties: { [RECORD_PART]: record, ...Object.fromEntries(parts) },
+    additionalProperties: files.length === 0,
+  };
+}
 
 function withDefault({ field }: Column, schema: JsonSchema): JsonSchema {
   return field?.default === undefined ? schema : { ...schema, default: field.default };

@@ -15,7 +15,8 @@ import {
 
 export interface Column {
   name: string;
-  type: FieldType;
+  /** The type of its values; that of files is `json`. */
+  type: Exclude<FieldType, "file">;
   /** Declaration of the field; null for id, createdAt, updatedAt and the document of a schemaless table. */
   field: Field | null;
   /** Quoted identifier. */
@@ -26,7 +27,22 @@ export interface Column {
   geoIndex: string | null;
   /** Quoted table that indexes the ids of several references by `target` and `id`; null for other fields. */
   links: string | null;
+  /** What the files of the field may be; null where it has none. Its values are stored as JSON. */
+  file: FileField | null;
 }
+
+/** A field of files. */
+export interface FileField {
+  bucket: string;
+  /** The bytes that one file may have; null: as many as the bucket allows. */
+  maxBytes: number | null;
+  /** Media types, or their groups such as `image/*`; null: any. */
+  types: readonly string[] | null;
+  /** The number of files that the field may have; null: its value is one file or null. */
+  many: number | null;
+}
+
+export type FileColumn = Column & { file: FileField };
 
 /** Returns the most ids that a field of several references takes. */
 export const idsMax = ({ field }: Pick<Column, "field">): number => field?.max ?? IDS_DEFAULT;
@@ -68,6 +84,8 @@ export interface TableModel {
   fixed: readonly string[];
   /** Names of the fields that hold instants. */
   datetimes: readonly string[];
+  /** The columns of fields of files. */
+  files: readonly FileColumn[];
   indexes: readonly TableIndex[];
   /** Fields that each `check` compares. */
   checks: readonly ReadonlySet<string>[];
@@ -87,7 +105,7 @@ export interface TableModel {
 /** Column with the fields of a schemaless record. No field can have this name: field names do not begin with `_platform`. */
 export const DOCUMENT_COLUMN = "_platform_document";
 
-const SQL_TYPES: Readonly<Record<FieldType, "TEXT" | "REAL" | "INTEGER">> = {
+const SQL_TYPES: Readonly<Record<Column["type"], "TEXT" | "REAL" | "INTEGER">> = {
   string: "TEXT",
   text: "TEXT",
   date: "TEXT",
@@ -133,6 +151,7 @@ function compileTable(namespace: string, name: string, config: TableConfig): Tab
     byName: new Map(columns.map((column) => [column.name, column])),
     id,
     several: columns.filter(({ links }) => links !== null).map(({ name }) => name),
+    files: columns.filter((column): column is FileColumn => column.file !== null),
     fixed: columns.filter(({ field }) => field?.fixed === true).map(({ name }) => name),
     datetimes: columns.filter(({ type }) => type === "datetime").map(({ name }) => name),
     indexes: compileIndexes(name, columns, config),
@@ -150,7 +169,7 @@ function compileTable(namespace: string, name: string, config: TableConfig): Tab
 
 /** Returns the columns; the first one is the id. */
 function compileColumns(table: string, config: TableConfig): [Column, ...Column[]] {
-  const auto = (name: string, type: FieldType): Column => ({
+  const auto = (name: string, type: Column["type"]): Column => ({
     name,
     type,
     field: null,
@@ -159,20 +178,23 @@ function compileColumns(table: string, config: TableConfig): [Column, ...Column[
     isUnique: name === "id",
     geoIndex: null,
     links: null,
+    file: null,
   });
   const columns: [Column, ...Column[]] = [auto("id", "string")];
   if (config.schema === undefined) columns.push(auto(DOCUMENT_COLUMN, "json"));
   for (const [name, field] of Object.entries(config.schema ?? {})) {
     if (field === false) continue;
+    const type = typeOf(field);
     columns.push({
       name,
-      type: typeOf(field),
+      type: type === "file" ? "json" : type,
       field: withStoredDefault(field),
       sql: quoteIdentifier(name),
-      isNullable: field.required !== true && field.type !== "references",
+      isNullable: field.required !== true && field.type !== "references" && field.many === undefined,
       isUnique: field.unique === true,
-      geoIndex: typeOf(field) === "geo" ? quoteIdentifier(geoIndexName(table, name)) : null,
+      geoIndex: type === "geo" ? quoteIdentifier(geoIndexName(table, name)) : null,
       links: field.type === "references" ? quoteIdentifier(linksName(table, name)) : null,
+      file: fileFieldOf(field),
     });
   }
   for (const name of ["createdAt", "updatedAt"]) {
@@ -185,6 +207,11 @@ function compileColumns(table: string, config: TableConfig): [Column, ...Column[
 function withStoredDefault(field: Field): Field {
   if (typeOf(field) !== "datetime" || typeof field.default !== "string") return field;
   return { ...field, default: instantOf(field.default) ?? field.default };
+}
+
+function fileFieldOf({ type, bucket, max, types, many }: Field): FileField | null {
+  if (type !== "file" || bucket === undefined) return null;
+  return { bucket, maxBytes: max ?? null, types: types ?? null, many: many ?? null };
 }
 
 /** Returns the columns of an index. One that is not unique ends with the id, as every sort does, so that it can serve a sort. */
@@ -260,7 +287,9 @@ export function declareTable(model: TableModel): DeclaredTable {
 
 function declareColumn(model: TableModel, column: Column): DeclaredColumn {
   const edge = model.outgoing.find((outgoing) => outgoing.column === column);
-  const fallback = column.links === null ? column.field?.default : [];
+  // Stored records get no file when a field is added.
+  const isList = column.links !== null || (column.file?.many ?? null) !== null;
+  const fallback = isList ? [] : column.field?.default;
   const onDelete = { restrict: "RESTRICT", cascade: "CASCADE", "set null": "SET NULL" } as const;
   return {
     name: column.name,
@@ -287,6 +316,7 @@ function declareValues(column: Column): DeclaredValues | null {
     return { schema: { ...required, maxItems: idsMax(column) }, pattern: null, form: "ids" };
   }
   const form = type === "date" || type === "datetime" || type === "geo" || type === "boolean" ? type : null;
+  if (field.type === "file") return null;
   const { min, max, pattern, enum: choices, validate } = field;
   if (validate === "new" || [min, max, pattern, choices].every((one) => one === undefined)) {
     return form === null ? null : { schema: {}, pattern: null, form };

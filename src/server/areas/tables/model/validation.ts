@@ -7,7 +7,7 @@ import { pointFault } from "../../../../kernel/records/geo-values.ts";
 import { instantOf, isIsoDate } from "../../../../kernel/time/iso-datetime.ts";
 import type { TableRecord } from "../../../config/types.ts";
 import { ID_LENGTH_MAX, INDEXED_TEXT_LENGTH_MAX, PATTERN_TEXT_LENGTH_MAX, PROBLEMS_MAX } from "../limits.ts";
-import { type Column, DOCUMENT_COLUMN, idsMax, type TableModel } from "./model.ts";
+import { type Column, DOCUMENT_COLUMN, type FileField, idsMax, type TableModel } from "./model.ts";
 
 const RESERVED_IDS = new Set(["count", "search", "aggregate", "batch", "batch-by-filter"]);
 /** Names with a meaning in JavaScript objects, which fields cannot have. */
@@ -104,6 +104,7 @@ function schemalessValidator(model: TableModel): Validator {
 
 function propertySchema(model: TableModel, column: Column): Record<string, unknown> {
   const { field } = column;
+  if (column.file !== null) return fileSchema(column, column.file);
   // References have a check of their own.
   if (column.type === "json" || column.links !== null) return {};
   // What a point must be is checked apart: any fault of it has one code.
@@ -121,6 +122,12 @@ function propertySchema(model: TableModel, column: Column): Record<string, unkno
   else if (model.fts?.fields.includes(column.name) === true) schema["maxLength"] = INDEXED_TEXT_LENGTH_MAX;
   if (field?.enum !== undefined) schema["enum"] = column.isNullable ? [...field.enum, null] : [...field.enum];
   return schema;
+}
+
+/** The form of the value. What its files may be is checked where they come from. */
+function fileSchema({ isNullable, field }: Column, { many }: FileField): Record<string, unknown> {
+  if (many === null) return { type: isNullable ? ["object", "null"] : "object" };
+  return { type: "array", maxItems: many, ...(field?.required === true ? { minItems: 1 } : {}) };
 }
 
 function textProblem(column: Column, pattern: RegExp | null, value: JsonValue | undefined): FieldProblem | null {
@@ -239,6 +246,10 @@ function fieldProblem(name: string, keyword: string, params: Record<string, unkn
       return problem("too_short", `have at least ${limit} ${limit === "1" ? "character" : "characters"}`);
     case "maxLength":
       return problem("too_long", `have at most ${limit} ${limit === "1" ? "character" : "characters"}`);
+    case "minItems":
+      return { code: "required", message: `${name} is required: at least one file` };
+    case "maxItems":
+      return { code: "too_long", message: `${name} must have at most ${limit} ${limit === "1" ? "file" : "files"}` };
     case "minimum":
       return problem("too_small", `be at least ${limit}`);
     case "maximum":

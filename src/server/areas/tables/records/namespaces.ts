@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { LRUCache } from "lru-cache";
+import type { Ids } from "../../../../kernel/ids.ts";
 import type { Logger } from "../../../../kernel/logger.ts";
 import { chain, type MaybePromise } from "../../../../kernel/maybe-promise.ts";
 import type { NamespaceConfig } from "../../../config/types.ts";
@@ -16,6 +17,7 @@ import {
   type OutboxOptions,
   type StorageEngine,
 } from "../../../db/index.ts";
+import { trackingFiles } from "../files/tracking.ts";
 import { SHAPE_LENGTH_MAX, SHAPES_LENGTH_MAX } from "../limits.ts";
 import { compileTables, declareTable, type TableModel } from "../model/model.ts";
 import { createValidator, type Validator } from "../model/validation.ts";
@@ -86,6 +88,7 @@ export function openNamespaces(deps: {
   engine: StorageEngine;
   /** Directory of `NAME.db` and `NAME/INSTANCE.db`. */
   directory: string;
+  ids: Ids;
   logger: Logger;
   onChange: TablesChangeListener;
   onDelete: InstanceDeletionListener;
@@ -115,6 +118,10 @@ export function openNamespaces(deps: {
       });
     }
     const declared = [...models.values()].map(declareTable);
+    const outboxOf = (instanceId: string | null): OutboxOptions | undefined => {
+      const place = { namespace: name, instanceId };
+      return trackingFiles(deps.outbox?.(place), place, { models: models.values(), ids: deps.ids });
+    };
     if (config.instance === true) {
       const directory = join(deps.directory, name);
       const { perInstance, instancesPerUser } = config.quota ?? {};
@@ -136,7 +143,7 @@ export function openNamespaces(deps: {
         onChange: (instanceId, groups, seqs) => deps.onChange({ namespace: name, instanceId }, groups, seqs),
         onDelete: (instanceId) => deps.onDelete({ namespace: name, instanceId }),
         onCommit: (instanceId, groups) => deps.onCommit({ namespace: name, instanceId }, groups),
-        outbox: (instanceId) => deps.outbox?.({ namespace: name, instanceId }),
+        outbox: outboxOf,
         onFormer: (instanceId, former) => logFormer(deps.logger, former, instanceId),
         onUnfit: (instanceId, cause) =>
           deps.logger.error(`databases.${name}: an instance does not fit what is declared: its requests are 503`, {
@@ -155,7 +162,7 @@ export function openNamespaces(deps: {
           }),
         onChange: (groups, seqs) => deps.onChange({ namespace: name, instanceId: null }, groups, seqs),
         onCommit: (groups) => deps.onCommit({ namespace: name, instanceId: null }, groups),
-        outbox: deps.outbox?.({ namespace: name, instanceId: null }),
+        outbox: outboxOf(null),
       });
       namespaces.set(name, { name, config, tables, kind: "static", file });
     }

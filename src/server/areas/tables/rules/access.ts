@@ -78,6 +78,28 @@ export interface RecordPair {
   next?: () => TableRecord;
   /** Returns the names of the members that the request has sent. Absent for reads and deletions. */
   sent?: () => readonly string[];
+  /** Fields whose files have not arrived yet. Absent: all is known. */
+  awaited?: AwaitedFiles;
+}
+
+/** Fields that have no value yet. `see` is called when a rule reads one, or what was sent. */
+export interface AwaitedFiles {
+  names: readonly string[];
+  see(): void;
+}
+
+/** Returns a copy of the record that reports the reading of these fields. */
+function watched(record: TableRecord, { names, see }: AwaitedFiles): TableRecord {
+  const copy = { ...record };
+  for (const name of names) {
+    const value = copy[name];
+    const get = () => {
+      see();
+      return value;
+    };
+    Object.defineProperty(copy, name, { get, enumerable: true });
+  }
+  return copy;
 }
 
 /** Returns 401 without credentials, 403 with them. [TB47] */
@@ -198,11 +220,16 @@ export function createRecordRights(deps: { clock: Clock; logger: Logger }): Reco
     by: RecordRule,
     { principal, rules, decisions }: Asker & { decisions: Decisions },
     model: TableModel,
-    { record, next: nextOf, sent }: RecordPair,
+    { record, next: nextOf, sent, awaited }: RecordPair,
   ): Grant => {
     const call = by.takesContext ? rules.call() : null;
     const next = nextOf?.();
-    const args = argumentsOf(by, call, [authOf(principal), plainCopy(record), plainCopy(next ?? record)], sent);
+    const copyOf = (one: TableRecord) => (awaited === undefined ? plainCopy(one) : watched(plainCopy(one), awaited));
+    const seen = (): readonly string[] | null => {
+      awaited?.see();
+      return sent?.() ?? null;
+    };
+    const args = argumentsOf(by, call, [authOf(principal), copyOf(record), copyOf(next ?? record)], seen);
     const about = by.takesContext && sent !== undefined ? [record, next, sent()] : [record, next];
     let answer: Grant = NONE;
     try {
@@ -259,7 +286,9 @@ export function createRecordRights(deps: { clock: Clock; logger: Logger }): Reco
 
     covers(grant, asker, model, about) {
       const by = grant.kind === "record" ? grant.by : grant.again;
-      return allowsRecord(by === null ? grant : asked(by, asker, model, about), asker.rules, model, about.record);
+      const { record, awaited } = about;
+      const present = by === null ? grant : asked(by, asker, model, about);
+      return allowsRecord(present, asker.rules, model, awaited === undefined ? record : watched(record, awaited));
     },
 
     hides(read, asker, model, record) {

@@ -60,7 +60,15 @@ export interface Asking {
 }
 
 export function createAsking(rights: RecordRights): Asking {
-  const covers: Asking["covers"] = (context, grant, table, about) => rights.covers(grant, context, table.model, about);
+  /** Requests whose rules have read what their forms have not brought yet. Kept when a write is repeated. */
+  const early = new WeakSet<object>();
+  const covers: Asking["covers"] = (context, grant, table, about) => {
+    const { prepared, decisions } = context;
+    if (!prepared.isTrial || about.sent === undefined) return rights.covers(grant, context, table.model, about);
+    const names = table.model.files.map(({ name }) => name);
+    const awaited = { names, see: () => void early.add(decisions) };
+    return rights.covers(grant, context, table.model, { ...about, awaited }) || early.has(decisions);
+  };
   const grantNow = (asker: Asker, model: TableModel, action: TableAction, call: RuleCall) =>
     rights.grant(asker, model, action, { call });
   const askNow = (context: WriteContext, model: TableModel, action: TableAction): Grant => {
@@ -123,3 +131,9 @@ export function createAsking(rights: RecordRights): Asking {
 export const touch = ({ touched }: WriteContext, { model }: Table, id: string): void => {
   touched.add(recordKey(model, id));
 };
+
+/** Returns the names of the members that the request sent, with those of its files. */
+export function sentIn({ prepared: { files } }: WriteContext, names: readonly string[]): readonly string[] {
+  if (files.byField.size === 0) return names;
+  return [...new Set([...names, ...files.byField.keys()])];
+}

@@ -3,8 +3,9 @@ import { type JsonObject, type JsonValue, ownValue } from "../../../../kernel/js
 import { instantOf } from "../../../../kernel/time/iso-datetime.ts";
 import type { TableRecord } from "../../../config/types.ts";
 import { PROBLEMS_MAX } from "../limits.ts";
+import { type KeptFiles, keptIds, type NewFiles, updatedFiles } from "../files/values.ts";
 import { formerTexts, withInstants } from "../model/instants.ts";
-import { DOCUMENT_COLUMN, type TableModel } from "../model/model.ts";
+import { DOCUMENT_COLUMN, type FileColumn, type TableModel } from "../model/model.ts";
 import { isOperator, noInstant, refuse, type Validator } from "../model/validation.ts";
 
 /** Fields that the server sets. A client may send them back with a whole record; they are ignored. [TB25] */
@@ -20,6 +21,7 @@ export interface Patch {
   listed: ReadonlyMap<string, ListedChange>;
   /** Fields to delete: null in a column, absent in a schemaless record. */
   deletions: readonly string[];
+  kept: KeptFiles;
   /** Returns the names of all members of the body, ignored ones too. */
   sent(): readonly string[];
 }
@@ -39,6 +41,7 @@ export function parsePatch(model: TableModel, validator: Validator, body: JsonOb
   const increments = new Map<string, number>();
   const listed = new Map<string, ListedChange>();
   const deletions: string[] = [];
+  const kept = new Map<string, readonly string[]>();
   const leftOut: string[] = [];
   const problems: FieldProblems = {};
   let problemCount = 0;
@@ -49,6 +52,14 @@ export function parsePatch(model: TableModel, validator: Validator, body: JsonOb
     // Undefined members, which the server's own code may pass, are left out.
     if (value === undefined || isIgnored) {
       leftOut.push(name);
+      continue;
+    }
+    const files = fileColumn(model, name);
+    if (files !== null) {
+      leftOut.push(name);
+      const ids = keptIds(files, isFieldDeletion(value) ? null : value);
+      if ("code" in ids) problems[name] = ids;
+      else kept.set(name, ids);
       continue;
     }
     if (!isOperator(value)) continue;
@@ -73,7 +84,7 @@ export function parsePatch(model: TableModel, validator: Validator, body: JsonOb
   if (found !== null) for (const name of former.keys()) delete found[name];
   Object.assign(problems, { ...found, ...problems });
   if (Object.keys(problems).length > 0) refuse(problems);
-  return { values, former, increments, listed, deletions, sent: () => sentNames(body) };
+  return { values, former, increments, listed, deletions, kept, sent: () => sentNames(body) };
 }
 
 /**
@@ -94,6 +105,13 @@ export function settledPatch(patch: Patch, stored: TableRecord, isReadable: () =
 }
 
 const NO_TEXTS: Patch["former"] = new Map();
+
+function fileColumn({ files }: TableModel, name: string): FileColumn | null {
+  return files.length === 0 ? null : (files.find((column) => column.name === name) ?? null);
+}
+
+const isFieldDeletion = (value: JsonValue): boolean =>
+  isOperator(value) && value["$op"] === "deleteField" && Object.keys(value).length === 1;
 
 type Operator =
   | { kind: "increment"; amount: number }
@@ -139,28 +157,38 @@ function parseOperator(model: TableModel, name: string, value: JsonObject): Oper
 }
 
 /**
- * Returns the changed fields with their new values; `patch.values` itself if that is all. Errors: 400 for an increment, or an id,
- * beyond a field's bounds.
+ * Returns the changed fields with their new values; `patch.values` itself if that is all. `files`: those of the request's form.
+ * Errors: 400 for an increment, or an id, beyond a field's bounds, and for files that the record cannot have.
  */
-export function resolvePatch(validator: Validator, patch: Patch, stored: TableRecord): TableRecord {
+export function resolvePatch(
+  { model, validator }: { model: TableModel; validator: Validator },
+  patch: Patch,
+  { stored, files, isTrial }: { stored: TableRecord; files: NewFiles; isTrial: boolean },
+): TableRecord {
+  const changes = incremented(validator, patch, stored);
+  if (model.files.length === 0) return changes;
+  return { ...changes, ...updatedFiles(model, { kept: patch.kept, added: files, isTrial }, stored) };
+}
+
+function incremented(validator: Validator, patch: Patch, stored: TableRecord): TableRecord {
   if (patch.increments.size + patch.listed.size === 0) return patch.values;
-  const incremented: TableRecord = {};
+  const changed: TableRecord = {};
   for (const [name, change] of patch.listed) {
     const ids = idsAfter(stored[name] ?? null, change);
     // An id that is there already, or is not there, changes nothing.
-    if (ids !== null) incremented[name] = ids;
+    if (ids !== null) changed[name] = ids;
   }
   for (const [name, amount] of patch.increments) {
     const present: JsonValue = ownValue(stored, name) ?? 0;
     if (typeof present !== "number") {
       return refuse({ [name]: { code: "invalid_type", message: `${name} is not a number and cannot be incremented` } });
     }
-    incremented[name] = present + amount;
-    if (!Number.isFinite(incremented[name])) throw badRequest(`${name} would exceed the range of numbers`);
+    changed[name] = present + amount;
+    if (!Number.isFinite(changed[name])) throw badRequest(`${name} would exceed the range of numbers`);
   }
-  const problems = validator.ofChanges(incremented);
+  const problems = validator.ofChanges(changed);
   if (problems !== null) refuse(problems);
-  return { ...patch.values, ...incremented };
+  return { ...patch.values, ...changed };
 }
 
 /** Returns several references after a change by one id; null when it changes nothing. */

@@ -4,7 +4,7 @@ import type { TableRecord } from "../../../config/types.ts";
 import type { Table } from "../records/namespaces.ts";
 import { denied, type Grant, type RecordRights } from "../rules/access.ts";
 import { together } from "../rules/decisions.ts";
-import { createAsking, touch, type WriteGrants } from "./asking.ts";
+import { createAsking, sentIn, touch, type WriteGrants } from "./asking.ts";
 import { applyChanges, type Patch, resolvePatch, sentNames, settledPatch } from "./changes.ts";
 import { refuseFixed } from "./fixed.ts";
 import { assertMeets, filterOf, type Precondition } from "./preconditions.ts";
@@ -76,12 +76,12 @@ export function createMutations(deps: { rights: RecordRights; writes: RecordWrit
    * whatever these values are: the outcome would reveal them to a caller that may not read the record. [TB113]
    */
   const resolved = (context: WriteContext, grants: WriteGrants, table: Table, patch: Patch, record: TableRecord) => {
-    const depending = dependingField(table.model, patch);
+    const depending = dependingField(table.model, patch, context.prepared.files);
     if (depending !== null && !covers(context, grants.read, table, { record })) {
       throw mayNotTell(context.principal, depending);
     }
     try {
-      return resolvePatch(table.validator, patch, record);
+      return resolvePatch(table, patch, { stored: record, ...context.prepared });
     } catch (cause) {
       if (covers(context, grants.read, table, { record })) throw cause;
       throw denied(context.principal);
@@ -92,8 +92,9 @@ export function createMutations(deps: { rights: RecordRights; writes: RecordWrit
     insert(context, granted, table, body, index) {
       const grants = present(context, granted, table, ["insert"]);
       const record = writes.prepare(context, table, body, index);
-      if (!covers(context, grants.insert, table, { record, sent: () => sentNames(body) }))
+      if (!covers(context, grants.insert, table, { record, sent: () => sentIn(context, sentNames(body)) }))
         throw denied(context.principal);
+      if (context.prepared.isTrial) return record;
       const about = { record, sent: body };
       const inserted = telling(context, grants, table, about, () => writes.insert(context, table, record));
       return shown(context, grants, table, { record: inserted, sent: body });
@@ -107,11 +108,13 @@ export function createMutations(deps: { rights: RecordRights; writes: RecordWrit
       const filter = filterOf(condition);
       const changes = resolved(context, grants, table, patch, record);
       const next = () => applyChanges(table.model, record, changes, patch.deletions);
-      const mayUpdate = () => covers(context, grants.update, table, { record, next, sent: patch.sent });
+      const mayUpdate = () =>
+        covers(context, grants.update, table, { record, next, sent: () => sentIn(context, patch.sent()) });
       const isAllowed = filter === null ? mayUpdate : () => mayAsk(context, grants, table, record, mayUpdate);
       if (!mayChange(context, record, isAllowed)) throw denied(context.principal);
       refuseFixed(context, table.model, { stored: record, changes }, isReadable);
       if (filter !== null) assertMeets(context, filter, record);
+      if (context.prepared.isTrial) return record;
       const isEmpty = Object.keys(changes).length === 0 && patch.deletions.length === 0;
       const { deletions } = patch;
       const change = () => (isEmpty ? record : writes.update(context, table, record, { changes, deletions }));

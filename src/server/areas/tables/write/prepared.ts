@@ -65,7 +65,7 @@ function* inSteps(bodies: readonly LargeBody[], auto: Auto): Generator<void, Pre
       yield;
     }
   }
-  return { texts, records };
+  return { ...NOT_PREPARED, texts, records };
 }
 
 const newRecord = (table: Table, body: JsonObject, index: number, { principal, now, newId }: Auto): TableRecord =>

@@ -5,6 +5,7 @@ import type { Logger } from "../../../../kernel/logger.ts";
 import type { Principal } from "../../../access/principal.ts";
 import type { AppAccess } from "../../../config/app/index.ts";
 import type { TableRecord } from "../../../config/types.ts";
+import { insertProblem, type NewFiles, NO_FILES, newFilesOf, valueOf, withKnownFiles } from "../files/values.ts";
 import { withInstants } from "../model/instants.ts";
 import type { TableModel } from "../model/model.ts";
 import { constraintProblem } from "../model/problems.ts";
@@ -45,7 +46,7 @@ export function createRecordWrites(deps: {
   return {
     prepare: (context, table, body, index) =>
       context.prepared.records.get(body)?.() ??
-      preparedRecord(context.principal, table, body, { id: context.newId(index), now: context.now }),
+      preparedRecord(context.principal, table, body, { id: context.newId(index), now: context.now }, context.prepared),
 
     insert(context, table, prepared) {
       const { tx, now } = context;
@@ -62,6 +63,8 @@ export function createRecordWrites(deps: {
           record = withDefaults(table.model, jsonCopy(replaced), { id: String(record["id"]), now });
         }
         validated(table, record, { isFinal: true, sent: prepared });
+        const renamed = { idBefore: String(prepared["id"]), id: String(record["id"]) };
+        record = withKnownFiles(table.model, record, [prepared], renamed);
       }
       references.check(context, table, { stored: null, asked: prepared, next: record });
       constrained(table, () => table.store.insert(tx, record, context.prepared.texts));
@@ -88,6 +91,7 @@ export function createRecordWrites(deps: {
           deletions = model.isSchemaless ? deletions.filter((name) => ownValue(changes, name) === null) : [];
         }
       }
+      if (before !== undefined) changes = withKnownFiles(model, changes, [stored, wanted]);
       changes = { ...changes, ...serverChanges(model, now) };
       const next = applyChanges(model, stored, changes, deletions);
       references.check(context, table, { stored, asked: wanted, next });
@@ -118,14 +122,18 @@ export const preparedRecord = (
   table: Table,
   body: JsonObject,
   auto: { id: string; now: string },
+  { files, isTrial }: { files: NewFiles; isTrial: boolean } = { files: NO_FILES, isTrial: false },
 ): TableRecord => {
   refuseOperators(body);
-  return validated(
-    table,
-    withDefaults(table.model, body, auto),
-    { isFinal: hook(table, "beforeInsert") === undefined },
-    timesOfOthers(principal, table.model, body),
-  );
+  const record = withDefaults(table.model, body, auto);
+  const problems: FieldProblems = { ...timesOfOthers(principal, table.model, body) };
+  for (const column of table.model.files) {
+    const problem = insertProblem(column, ownValue(body, column.name));
+    if (problem !== null) problems[column.name] = problem;
+    record[column.name] = valueOf(column, newFilesOf(files, column, String(record["id"])));
+  }
+  const isFinal = !isTrial && hook(table, "beforeInsert") === undefined;
+  return validated(table, record, { isFinal }, problems);
 };
 
 function constrained<T>(table: Table, work: () => T): T {

@@ -1,6 +1,7 @@
 import { AppError, badRequest, forbidden, Refusal, unauthorized } from "../../../../kernel/errors.ts";
 import type { Principal } from "../../../access/principal.ts";
 import type { TableRecord } from "../../../config/types.ts";
+import type { NewFiles } from "../files/values.ts";
 import { UNREAD_INCREMENT_MAX } from "../limits.ts";
 import type { TableModel } from "../model/model.ts";
 import { RecordTooLarge, roughBytes } from "../model/record-size.ts";
@@ -10,13 +11,22 @@ import type { Patch } from "./changes.ts";
 
 /**
  * Returns a changed field whose outcome depends on stored values, so that success or failure would reveal them: an increment of a
- * field with bounds, an id of several references that is added or removed, or a value that a `check` compares with a field that was
- * not sent. null: there is none. [TB113]
+ * field with bounds, an id of several references that is added or removed, a value that a `check` compares with a field that was not
+ * sent, or files beside stored ones. null: there is none. [TB113] [TB730]
  */
-export function dependingField(model: TableModel, { values, increments, listed }: Patch): string | null {
+export function dependingField(
+  model: TableModel,
+  { values, increments, listed, kept }: Patch,
+  files: NewFiles,
+): string | null {
   // The number of ids, and which ones are there, decide.
   for (const name of listed.keys()) return name;
   for (const [name, amount] of increments) if (isBounded(model, name, amount)) return name;
+  for (const { name, file } of model.files) {
+    const ids = kept.get(name);
+    const isAdded = file.many !== null && ids === undefined && files.byField.has(name);
+    if (isAdded || (ids !== undefined && ids.length > 0)) return name;
+  }
   const isKnown = (name: string): boolean =>
     Object.hasOwn(values, name) || KNOWN.includes(name) || model.byName.get(name)?.field?.onUpdate !== undefined;
   for (const fields of model.checks) {

@@ -8,7 +8,7 @@ import { preparedOf } from "../query/prepared-reads.ts";
 import type { Table } from "../records/namespaces.ts";
 import { denied, type Grant } from "../rules/access.ts";
 import { together } from "../rules/decisions.ts";
-import { type Asking, touch, type WriteGrants } from "./asking.ts";
+import { type Asking, sentIn, touch, type WriteGrants } from "./asking.ts";
 import { applyChanges, parsePatch, refuseOperators, resolvePatch, sentNames, settledPatch } from "./changes.ts";
 import { refuseFixed } from "./fixed.ts";
 import { assertMeets, filterOf, type Precondition } from "./preconditions.ts";
@@ -41,12 +41,13 @@ export function createUpsert({ asking, writes }: { asking: Asking; writes: Recor
       parsePatch(table.model, table.validator, body);
       throw denied(context.principal);
     }
-    const sent = () => sentNames(body);
+    const sent = () => sentIn(context, sentNames(body));
     if (stored === null) {
       const record = writes.prepare(context, table, body, index);
       // Without a stored record, only an update rule that allows all records applies.
       const byUpdate = asked.either && grants.update.kind === "all" && grants.update.again === null;
       if (!covers(context, grants.insert, table, { record, sent }) && !byUpdate) throw denied(context.principal);
+      if (context.prepared.isTrial) return { record, isNew: true };
       const about = { record, sent: body };
       const inserted = telling(context, grants, table, about, () => writes.insert(context, table, record));
       return { record: shown(context, grants, table, { record: inserted, sent: body }), isNew: true };
@@ -54,8 +55,8 @@ export function createUpsert({ asking, writes }: { asking: Asking; writes: Recor
     touch(context, table, String(stored["id"]));
     const isReadable = () => covers(context, grants.read, table, { record: stored });
     const patch = settledPatch(parsePatch(table.model, table.validator, body), stored, isReadable);
-    const depending = dependingField(table.model, patch);
-    const changes = resolvePatch(table.validator, patch, stored);
+    const depending = dependingField(table.model, patch, context.prepared.files);
+    const changes = resolvePatch(table, patch, { stored, ...context.prepared });
     const next = applyChanges(table.model, stored, changes, patch.deletions);
     const isAllowed = () => {
       const [isReadable, byUpdate, byInsert] = together([
@@ -71,6 +72,7 @@ export function createUpsert({ asking, writes }: { asking: Asking; writes: Recor
       throw mayNotTell(context.principal, depending);
     }
     if (filter !== null) assertMeets(context, filter, stored);
+    if (context.prepared.isTrial) return { record: stored, isNew: false };
     const isEmpty = Object.keys(changes).length === 0;
     const change = () => (isEmpty ? stored : writes.update(context, table, stored, { changes, deletions: [] }));
     const record = telling(context, grants, table, { record: stored, sent: patch.values }, change);

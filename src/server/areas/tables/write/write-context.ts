@@ -2,6 +2,7 @@ import type { JsonObject } from "../../../../kernel/json/json.ts";
 import type { Principal } from "../../../access/principal.ts";
 import type { HookContext, TableHooks, TableRecord } from "../../../config/types.ts";
 import type { Transaction } from "../../../db/index.ts";
+import { type NewFiles, NO_FILES } from "../files/values.ts";
 import type { RuleScope } from "../lookups/calls.ts";
 import { type JsonTexts, NO_TEXTS } from "../model/codec.ts";
 import type { TableModel } from "../model/model.ts";
@@ -16,9 +17,13 @@ export interface Prepared {
    * of the operations.
    */
   records: ReadonlyMap<JsonObject, () => TableRecord>;
+  /** Files of the request's form. */
+  files: NewFiles;
+  /** Whether the files have not arrived yet: the rules that need none are asked, and nothing is written. [TB722] */
+  isTrial: boolean;
 }
 
-export const NOT_PREPARED: Prepared = { texts: NO_TEXTS, records: new Map() };
+export const NOT_PREPARED: Prepared = { texts: NO_TEXTS, records: new Map(), files: NO_FILES, isTrial: false };
 
 /** Returns the key of a record among those of all tables of a file. */
 export const recordKey = ({ name }: TableModel, id: string): string => `${name} ${id}`;

@@ -13,6 +13,13 @@ export function checkField(field: Field, report: Report): void {
   const before = report.problems.length;
   if (field.type === undefined && field.references === undefined) report.at("type").say("is required");
   if (field.type === "references") return checkSeveral(field, report);
+  if (field.type === "file") {
+    checkFile(field, report);
+    return;
+  }
+  for (const name of ["bucket", "types", "many"] as const) {
+    if (field[name] !== undefined) report.at(name).say(`is for file, not for ${typeOf(field)}`);
+  }
   checkBounds(field, report);
   checkChoices(field, report);
   if (field.pattern !== undefined && !TEXTUAL.has(typeOf(field))) {
@@ -38,6 +45,19 @@ function checkSeveral(field: Field, report: Report): void {
   const { max } = field;
   if (max === undefined || (Number.isSafeInteger(max) && max >= 1 && max <= IDS_MAX)) return;
   report.at("max").say(`counts ids and must be a whole number from 1 to ${IDS_MAX}, got ${max}`);
+}
+
+/** The members of a field of files. */
+const OF_FILES: readonly string[] = ["type", "required", "fixed", "max", "bucket", "types", "many"];
+
+function checkFile(field: Field, report: Report): void {
+  if (field.bucket === undefined) report.at("bucket").say("is required for a file");
+  if (field.max !== undefined && !(Number.isSafeInteger(field.max) && field.max >= 1)) {
+    report.at("max").say(`counts bytes and must be a whole number, 1 or more, got ${field.max}`);
+  }
+  for (const name of Object.keys(field)) {
+    if (!OF_FILES.includes(name)) report.at(name).say("is not for file");
+  }
 }
 
 function checkBounds(field: Field, report: Report): void {
@@ -126,6 +146,7 @@ function wrongType(type: FieldType, value: unknown): string | null {
       return pointFault(value) === null ? null : `a point such as ${POINT_EXAMPLE}`;
     case "json":
     case "references":
+    case "file": // Has no default.
       return null;
     default:
       return type satisfies never;

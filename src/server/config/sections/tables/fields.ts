@@ -1,7 +1,8 @@
 import { type Static, Type } from "typebox";
 import { reasonOf } from "../../../../kernel/errors.ts";
 import { type JsonValue, jsonFault } from "../../../../kernel/json/json.ts";
-import { checkedBy, list, text, valueThat } from "../../shape/schema.ts";
+import { FILES_PER_FIELD_MAX } from "../../limits.ts";
+import { checkedBy, list, text, textWith, valueThat, whole } from "../../shape/schema.ts";
 
 export const FIELD_TYPES = [
   "string",
@@ -14,6 +15,7 @@ export const FIELD_TYPES = [
   "geo",
   "json",
   "references",
+  "file",
 ] as const;
 export type FieldType = (typeof FIELD_TYPES)[number];
 
@@ -76,6 +78,11 @@ export function referenceOf({ type, references, onDelete, mayBeHidden = false }:
   return { table, column, onDelete: action === "setNull" ? "set null" : action, mayBeHidden };
 }
 
+const MEDIA_RANGE = /^[a-z0-9!#$&^_.+-]+\/(?:\*|[a-z0-9!#$&^_.+-]+)$/i;
+
+const mediaRangeProblem = (value: string): string | null =>
+  MEDIA_RANGE.test(value) ? null : `must be a media type such as image/png or image/*, got "${value}"`;
+
 /** A field by itself. `field-rules.ts` checks the relations between its members. */
 export const FieldShape = Type.Object({
   /** Required, but for a field with `references`, which is a `string` then. `references`: the ids of several records. */
@@ -87,8 +94,17 @@ export const FieldShape = Type.Object({
   fixed: Type.Optional(Type.Boolean()),
   /** The minimum: length in characters for text, value for numbers. */
   min: Type.Optional(Type.Number()),
-  /** The maximum, as `min`; of `references` the number of ids, 100 by default and at most 1,000. */
+  /**
+   * The maximum, as `min`; of `references` the number of ids, 100 by default and at most 1,000;
+   * the bytes of one file for `file`, whose bucket may allow less.
+   */
   max: Type.Optional(Type.Number()),
+  /** The bucket of a `file`. Its access does not matter: who may read the record may read its files. */
+  bucket: Type.Optional(text()),
+  /** The media types that a `file` may have, such as `["image/*", "application/pdf"]`; any by default. */
+  types: Type.Optional(list(textWith(mediaRangeProblem))),
+  /** The number of files that a `file` field may have; its values are arrays then. Absent: one file, or null. */
+  many: Type.Optional(whole({ min: 1, max: FILES_PER_FIELD_MAX, unit: "files" })),
   /** A regular expression that the whole or a part of the text must match. */
   pattern: Type.Optional(pattern),
   enum: Type.Optional(list(choice)),

@@ -1,0 +1,150 @@
+import type { Clock } from "../../../../kernel/clock.ts";
+import type { JsonObject } from "../../../../kernel/json/json.ts";
+import { chain, type MaybePromise } from "../../../../kernel/maybe-promise.ts";
+import type { Principal } from "../../../access/principal.ts";
+import type { RecordFiles } from "../../../access/record-files.ts";
+import type { TableAddress } from "../../../access/table-door.ts";
+import type { TableRecord } from "../../../config/types.ts";
+import type { DatabaseFile } from "../../../db/index.ts";
+import type { Sources } from "../query/sources.ts";
+import type { Table } from "../records/namespaces.ts";
+import type { Asker } from "../rules/access.ts";
+import type { WriteGrants } from "../write/asking.ts";
+import { parsePatch } from "../write/changes.ts";
+import type { Mutations } from "../write/mutations.ts";
+import { preconditionOfText } from "../write/preconditions.ts";
+import { checkHasTarget, conflictColumn } from "../write/upserts.ts";
+import { NOT_PREPARED, type Prepared, type WriteContext } from "../write/write-context.ts";
+import type { KeepAnswer, Writes } from "../write/writes.ts";
+import type { RecordForm } from "./form.ts";
+import { NO_FILES, type NewFiles } from "./values.ts";
+
+/** A request with a form. */
+export interface FormRequest {
+  principal: Principal;
+  form: RecordForm;
+  /** Throws for unknown query parameters; called after the rights. */
+  checkForm(): unknown;
+}
+
+interface Source {
+  table: Table;
+  file: DatabaseFile;
+  asker: Asker;
+}
+
+type Change<T> = (context: WriteContext) => T;
+
+/** Writes of records with their files. The order of checks is that of writes without, and files come last. */
+export function createFormWrites(deps: {
+  sources: Sources;
+  writes: Writes;
+  mutations: Mutations;
+  files: () => RecordFiles;
+  clock: Clock;
+}) {
+  const { sources, writes, mutations } = deps;
+
+  /**
+   * Reads the form, and writes. `changeOf` returns the change for the record's JSON, and throws for a form that is wrong; the change
+   * is tried without the files before the first of them is received. [TB722]
+   */
+  const withFiles = <T>(
+    { principal, form }: FormRequest,
+    address: TableAddress,
+    { table, file, asker }: Source,
+    { changeOf, keep }: { changeOf: (body: JsonObject) => Change<T>; keep?: KeepAnswer<T> | undefined },
+  ): Promise<T> => {
+    const { namespace, instanceId } = address;
+    const ownerId = principal.kind === "user" ? principal.auth.id : null;
+    const prepare = (prepared: Partial<Prepared>) => ({ prepare: () => ({ ...NOT_PREPARED, ...prepared }) });
+    return deps.files().upload({ namespace, instanceId, ownerId }, async (upload) => {
+      const received = await form.read(table.model, upload, async (body) => {
+        await writes.run(file, asker, changeOf(body), prepare({ isTrial: true }));
+      });
+      const change = changeOf(received.body);
+      await upload.store();
+      const files: NewFiles = received.files.size === 0 ? NO_FILES : { base: baseOf(address), byField: received.files };
+      return writes.run(file, asker, change, { ...prepare({ files }), keep });
+    });
+  };
+
+  const inserting = (
+    request: FormRequest,
+    address: TableAddress,
+    grantsOf: (asker: Asker, table: Table) => MaybePromise<WriteGrants>,
+  ) =>
+    chain(sources.forInserting(request.principal, address), ({ table, file, rules }) => {
+      const asker = { principal: request.principal, rules };
+      return chain(grantsOf(asker, table), (grants) => {
+        request.checkForm();
+        return { source: { table, file, asker }, grants };
+      });
+    });
+
+  return {
+    async insertForm(
+      request: FormRequest,
+      address: TableAddress,
+      keep?: KeepAnswer<TableRecord>,
+    ): Promise<TableRecord> {
+      const { source, grants } = await inserting(request, address, (asker, { model }) =>
+        writes.grants(asker, model, ["insert"]),
+      );
+      const changeOf = (body: JsonObject) => (context: WriteContext) =>
+        mutations.insert(context, grants, source.table, body, 0);
+      return withFiles(request, address, source, { changeOf, keep });
+    },
+
+    async upsertForm(
+      request: FormRequest,
+      address: TableAddress,
+      {
+        conflictTarget,
+        keep,
+      }: { conflictTarget: string; keep?: KeepAnswer<ReturnType<Mutations["upsert"]>> | undefined },
+    ) {
+      const { source, grants } = await inserting(request, address, (asker, { model }) =>
+        writes.grants(asker, model, ["insert", "update"], { demand: "either" }),
+      );
+      const { table } = source;
+      const target = conflictColumn(table.model, conflictTarget);
+      const changeOf = (body: JsonObject) => {
+        checkHasTarget(body, target);
+        return (context: WriteContext) => mutations.upsert(context, grants, table, body, { target, index: 0 });
+      };
+      return withFiles(request, address, source, { changeOf, keep });
+    },
+
+    /** `missing` throws for a record of an instance that does not exist. */
+    async updateForm(
+      request: FormRequest,
+      address: TableAddress,
+      id: string,
+      options: {
+        condition: string | null;
+        keep?: KeepAnswer<TableRecord> | undefined;
+        missing: (grants: WriteGrants) => never;
+      },
+    ): Promise<TableRecord> {
+      const { principal } = request;
+      const { table, file, rules } = await sources.forReading(principal, address);
+      const asker = { principal, rules };
+      const grants = await writes.grants(asker, table.model, ["update"]);
+      request.checkForm();
+      if (file === null) return options.missing(grants);
+      const condition = preconditionOfText(table.model, options.condition);
+      const changeOf = (body: JsonObject) => {
+        const patch = parsePatch(table.model, table.validator, body);
+        return (context: WriteContext) => mutations.update(context, grants, table, id, patch, { condition });
+      };
+      return withFiles(request, address, { table, file, asker }, { changeOf, keep: options.keep });
+    },
+  };
+}
+
+/** Returns the path of a table. */
+function baseOf({ namespace, instanceId, table }: TableAddress): string {
+  const segments = instanceId === null ? [namespace] : [namespace, instanceId];
+  return ["/api/db", ...segments.map(encodeURIComponent), "tables", encodeURIComponent(table)].join("/");
+}
