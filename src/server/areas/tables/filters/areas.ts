@@ -130,13 +130,22 @@ export const centreOf = ({ lat, lng }: GeoPoint): number[] => [lat, lng, Math.si
 const latOf = (column: string): string => `json_extract(${column}, '$.lat')`;
 const lngOf = (column: string): string => `json_extract(${column}, '$.lng')`;
 
-/** Returns the distance of a column's point as `distanceBetween` calculates it; `from` as `centreOf` returns it. */
-export function distanceSql(column: string, from: readonly SqlValue[]): AreaSql {
+/** The coordinates of a point as SQL. */
+export interface PointSql {
+  lat: string;
+  lng: string;
+}
+
+/** Returns the coordinates of a column's point. */
+export const pointSql = (column: string): PointSql => ({ lat: latOf(column), lng: lngOf(column) });
+
+/** Returns the distance of a point as `distanceBetween` calculates it; `from` as `centreOf` returns it. */
+export function distanceSql(to: PointSql, from: readonly SqlValue[]): AreaSql {
   const [lat = null, lng = null, fromPole = null] = from;
-  const latSine = `sin((${latOf(column)} - ?) * ${DEGREE} / 2)`;
-  const turn = `abs(${lngOf(column)} - ?)`;
+  const latSine = `sin((${to.lat} - ?) * ${DEGREE} / 2)`;
+  const turn = `abs(${to.lng} - ?)`;
   const lngSine = `sin(min(${turn}, 360 - ${turn}) * ${DEGREE} / 2)`;
-  const toPole = `sin((90 - abs(${latOf(column)})) * ${DEGREE})`;
+  const toPole = `sin((90 - abs(${to.lat})) * ${DEGREE})`;
   const square = `${latSine} * ${latSine} + ? * ${toPole} * (${lngSine} * ${lngSine})`;
   return {
     sql: `${2 * EARTH_RADIUS} * asin(min(1, sqrt(${square})))`,
@@ -148,7 +157,7 @@ export function distanceSql(column: string, from: readonly SqlValue[]): AreaSql 
 export function areaToSql(column: string, value: unknown): AreaSql {
   const { bounds, circle } = areaValues(value);
   if (circle !== null) {
-    const { sql, params } = distanceSql(column, circle);
+    const { sql, params } = distanceSql(pointSql(column), circle);
     return { sql: `${sql} <= ?`, params: [...params, circle[3] ?? null] };
   }
   const between = `${lngOf(column)} BETWEEN ? AND ?`;

@@ -1,7 +1,7 @@
 import type { TableRecord } from "../../../config/types.ts";
 import type { DatabaseFile, SqlValue } from "../../../db/index.ts";
-import { type AreaValues, areaValues, candidatesOf, distanceSql } from "../filters/areas.ts";
-import { bound, join, type SqlCondition } from "../filters/filter-sql.ts";
+import { type AreaValues, areaValues, candidatesOf, distanceSql, pointSql } from "../filters/areas.ts";
+import { bound, type SqlCondition } from "../filters/filter-sql.ts";
 import {
   NEAR_FIRST_METERS,
   NEAR_METERS_MAX,
@@ -25,8 +25,20 @@ interface NearPage {
   offset: number;
 }
 
-const distanceOf = (model: TableModel, { column, area }: NearPage["near"]): SqlCondition =>
-  distanceSql(`${model.sql}.${column.sql}`, area.circle ?? []);
+const [LAT, LNG] = ['"_platform_lat"', '"_platform_lng"'];
+/** Keeps SQLite from calculating what a SELECT gives each time that the outer one uses it. */
+const ONCE = "LIMIT -1 OFFSET 0";
+
+/** Returns a SELECT of row id, id and distance of the records of `from`: each coordinate is read once, each distance calculated once. */
+function distances({ sql }: TableModel, { column, area }: NearPage["near"], from: SqlCondition): SqlCondition {
+  const { lat, lng } = pointSql(`${sql}.${column.sql}`);
+  const points = `SELECT ${sql}.rowid AS ${ROW}, ${sql}."id" AS "id", ${lat} AS ${LAT}, ${lng} AS ${LNG} FROM ${from.sql} ${ONCE}`;
+  const distance = distanceSql({ lat: LAT, lng: LNG }, area.circle ?? []);
+  return {
+    sql: `SELECT ${ROW}, "id", ${distance.sql} AS ${DISTANCE} FROM (${points}) ${ONCE}`,
+    params: [...distance.params, ...from.params],
+  };
+}
 
 const selected = (model: TableModel, { columns }: NearPage): string =>
   columns.map(({ sql }) => `${model.sql}.${sql}`).join(", ");
@@ -36,13 +48,10 @@ const skipped = (offset: number): SqlValue[] => (offset === 0 ? [] : [offset]);
 /** Returns the page that calculates the distance of every match. */
 export function nearestOfAll(model: TableModel, page: NearPage): SqlCondition {
   const { matches, near, limit, offset } = page;
-  const distance = distanceOf(model, near);
   const where = matches.where === null ? "" : ` WHERE ${matches.where.sql}`;
-  const places = `SELECT ${model.sql}.rowid AS ${ROW}, ${distance.sql} AS ${DISTANCE} FROM ${model.sql}${where} ORDER BY ${DISTANCE} NULLS LAST, ${model.sql}."id" ${limitSql(limit, offset)}`;
-  return {
-    sql: recordsAt(model, selected(model, page), places),
-    params: [...distance.params, ...(matches.where?.params ?? []), ...skipped(offset)],
-  };
+  const found = distances(model, near, { sql: `${model.sql}${where}`, params: matches.where?.params ?? [] });
+  const places = `SELECT ${ROW} FROM (${found.sql}) ORDER BY ${DISTANCE} NULLS LAST, "id" ${limitSql(limit, offset)}`;
+  return { sql: recordsAt(model, selected(model, page), places), params: [...found.params, ...skipped(offset)] };
 }
 
 /** Statements that find the nearest records in a growing circle. */
@@ -63,17 +72,17 @@ export function nearWalk(model: TableModel, page: NearPage): NearWalk | null {
   if (offset + limit > QUICK_STEPS_MAX / 2) return null;
   const found = candidatesOf(near.column, near.area);
   const joined = `(${found.sql}) AS "_platform_candidates" CROSS JOIN ${model.sql} ON ${model.sql}.rowid = "_platform_candidates"."id"`;
-  const distance = distanceOf(model, near);
+  const where = matches.tested === null ? "" : ` WHERE ${matches.tested.sql}`;
+  const params = [...found.params, ...(matches.tested?.params ?? [])];
+  const tested = distances(model, near, { sql: `${joined}${where}`, params });
+  const places = `SELECT ${ROW} FROM (${tested.sql}) WHERE ${DISTANCE} <= ? ORDER BY ${DISTANCE}, "id" ${limitSql(limit, offset)}`;
   const radius = near.area.circle?.at(-1) ?? null;
-  const tested = { sql: `${DISTANCE} <= ?`, params: [radius] };
-  const where = matches.tested === null ? tested : join([tested, matches.tested], "AND");
-  const places = `SELECT ${model.sql}.rowid AS ${ROW}, ${distance.sql} AS ${DISTANCE} FROM ${joined} WHERE ${where.sql} ORDER BY ${DISTANCE}, ${model.sql}."id" ${limitSql(limit, offset)}`;
   return {
     count: { sql: `SELECT count(*) FROM (${found.sql} LIMIT ${QUICK_STEPS_MAX + 1})`, params: found.params },
     bytes: { sql: `SELECT sum(${sizeOf(model)}) FROM ${joined}`, params: found.params },
     page: {
       sql: recordsAt(model, selected(model, page), places),
-      params: [...distance.params, ...found.params, ...where.params, ...skipped(offset)],
+      params: [...tested.params, radius, ...skipped(offset)],
     },
     limit,
     offset,
@@ -102,6 +111,8 @@ export function walkNear({ count, bytes, page, limit, offset }: NearWalk, { file
   for (let step = 0; step < NEAR_STEPS_MAX; step++) {
     const present = [...others, ...areaValues({ ...point, meters }).all];
     const found = number(bound(count, present));
+    /** Records within the circle that belong to the list. */
+    let matching = found;
     if (found > QUICK_STEPS_MAX) high = meters;
     else {
       low = meters;
@@ -110,12 +121,14 @@ export function walkNear({ count, bytes, page, limit, offset }: NearWalk, { file
         if (examined > 2 * QUICK_STEPS_MAX || number(bound(bytes, present)) > QUICK_STEPS_BYTES) return null;
         const records = read(bound(page, present));
         if (records === null || records.length === limit) return records;
+        // Some of those to be skipped may be missing as well.
+        matching = records.length + (records.length === 0 ? 0 : offset);
       }
       if (meters === NEAR_METERS_MAX) return null;
     }
     if (high < NEAR_METERS_MIN || high / low < 1.01) return null;
-    // As many as are wanted twice over, if points lie evenly.
-    const grown = low * Math.min(8, Math.max(1.5, Math.sqrt((2 * wanted) / Math.max(1, found))));
+    // Somewhat more than are wanted, if points lie evenly.
+    const grown = low * Math.min(8, Math.max(1.4, Math.sqrt((1.5 * wanted) / Math.max(1, matching))));
     meters =
       high === Number.POSITIVE_INFINITY
         ? Math.min(grown, NEAR_METERS_MAX)
