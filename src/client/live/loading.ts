@@ -10,6 +10,7 @@ import type { Page } from "./window.ts";
 const QUEUED_CHANGES_MAX = 10_000;
 
 interface ListAnswer {
+  hasMore: boolean;
   items: JsonObject[];
   cursor: string | null;
   total: number | null;
@@ -63,7 +64,7 @@ export function createLoading(
     const paging = plan.isSearch ? {} : { total: false, after };
     const query = { ...plan.parameters, limit: Math.min(count, RECORDS_MAX), ...paging };
     try {
-      const { items, cursor, total } = await transport.request<ListAnswer>("GET", plan.path, {
+      const { items, cursor, hasMore, total } = await transport.request<ListAnswer>("GET", plan.path, {
         query,
         signal: own.signal,
       });
@@ -72,8 +73,10 @@ export function createLoading(
       const arrived = changes;
       changes = [];
       retries.succeeded();
-      // Other results may follow those of a search, which has no cursor.
-      const isCut = plan.isSearch && (plan.query.search?.offset ?? 0) + items.length < Number(total);
+      // More may follow in a search or a list by distance, which have no cursor.
+      const isCut = plan.isSearch
+        ? (plan.query.search?.offset ?? 0) + items.length < Number(total)
+        : hasMore && plan.query.near;
       target.take({ records: items, cursor: isCut ? "" : cursor }, { isFirst: after === null, changes: arrived });
       next();
     } catch (error) {
@@ -100,7 +103,8 @@ export function createLoading(
   };
   const next = () => {
     const wanted = current !== null || isWaiting ? null : target.wanted();
-    if (wanted !== null) void read(wanted.count, wanted.after);
+    if (wanted?.after === "" && plan.query.near) begin();
+    else if (wanted !== null) void read(wanted.count, wanted.after);
   };
   return {
     get isBusy() {

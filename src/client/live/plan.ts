@@ -1,6 +1,7 @@
 import type { JsonObject, JsonValue } from "../../kernel/json/json.ts";
 import type { Conditions, GroupOf } from "../../kernel/records/filter-group.ts";
 import { type MatchCondition, type MatchFilter, type MatchGroup, matches } from "../../kernel/records/filter-match.ts";
+import { distanceBetween, type GeoPoint } from "../../kernel/records/geo.ts";
 import { compareRecords, type OrderTerm } from "../../kernel/records/order.ts";
 import {
   type Condition,
@@ -53,7 +54,7 @@ export const tableKey = ({ namespace, instance, table }: TableAddress): string =
   JSON.stringify([namespace, instance, table]);
 
 export function planOf(query: QueryDescription): Plan {
-  const { namespace, instance, table, sort } = query;
+  const { namespace, instance, table, sort, near } = query;
   const isSearch = query.search !== undefined;
   const limit = Math.min(query.limit ?? (isSearch ? SEARCH_RESULTS : RECORDS_MAX), RECORDS_MAX);
   const channel = ["realtime", namespace, ...(instance === null ? [] : [instance]), table].join(":");
@@ -62,9 +63,25 @@ export function planOf(query: QueryDescription): Plan {
   const judged = filterOf(elements.filter((one) => !sent.includes(one)));
   const whole = filterOf(elements);
   const terms = termsOf(sort);
-  const kept = query.fields === null || isSearch ? null : keptFields(whole, terms, query.fields);
+  const kept =
+    query.fields === null || isSearch
+      ? null
+      : keptFields(whole, terms, [...query.fields, ...(near ? [near.field] : [])]);
   const shown = new Set(["id", ...(query.fields ?? [])]);
-  const key = JSON.stringify([channel, elements, sort, limit, query.fields, query.expand, query.search]);
+  /** Metres from the point; infinite for a record without a point. */
+  const away = (record: JsonObject) => {
+    const at = near && record[near.field];
+    // The server has validated it.
+    return near && at ? distanceBetween(near, at as GeoPoint) : Infinity;
+  };
+  const shownOf = (record: JsonObject) => {
+    const found = query.fields === null ? record : pick(record, shown);
+    if (!near) return found;
+    const { distance: _, ...others } = found;
+    const distance = away(record);
+    return distance < Infinity ? { ...others, distance } : others;
+  };
+  const key = JSON.stringify([channel, elements, sort, near, limit, query.fields, query.expand, query.search]);
   return {
     query,
     key,
@@ -74,11 +91,11 @@ export function planOf(query: QueryDescription): Plan {
     limit,
     spare: Math.max(SPARE_MIN, Math.ceil(limit / SPARE_PARTS)),
     parameters: { ...listParameters(kept === null ? query : { ...query, fields: [...kept] }), ...query.search },
-    compare: (left, right) => compareRecords(terms, left, right),
+    compare: (left, right) => (near && away(left) - away(right)) || compareRecords(terms, left, right),
     belongs: judging(judged),
     matches: judging(whole),
     kept: kept === null ? (record) => record : (record) => pick(record, kept),
-    shown: kept === null || kept.size === shown.size ? (record) => record : picking(shown),
+    shown: kept === null && !near ? (record) => record : once(shownOf),
   };
 }
 
@@ -98,12 +115,12 @@ function elementsToSend(elements: readonly Element[]): Element[] {
 }
 
 /** Memoizes the projection of each record. */
-function picking(names: ReadonlySet<string>): (record: JsonObject) => JsonObject {
+function once(project: (record: JsonObject) => JsonObject): (record: JsonObject) => JsonObject {
   const known = new WeakMap<JsonObject, JsonObject>();
   return (record) => {
-    const picked = known.get(record) ?? pick(record, names);
-    known.set(record, picked);
-    return picked;
+    const projected = known.get(record) ?? project(record);
+    known.set(record, projected);
+    return projected;
   };
 }
 

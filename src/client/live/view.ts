@@ -157,7 +157,7 @@ export class View implements FeedMember {
   #shown(): readonly JsonObject[] {
     const { plan } = this;
     const records = this.#local.over(this.#window.records).slice(0, plan.limit);
-    if (plan.query.fields === null && this.#expansions === null) return records;
+    if (plan.query.fields === null && !plan.query.near && this.#expansions === null) return records;
     return this.#asShown(records);
   }
 

@@ -1,5 +1,6 @@
 import type { JsonValue } from "../../kernel/json/json.ts";
 import type { GroupOf } from "../../kernel/records/filter-group.ts";
+import type { GeoPoint } from "../../kernel/records/geo.ts";
 import type { FilterOperator } from "../../server/config/records.ts";
 
 /** Address of a table, in a namespace or in one of its instances. */
@@ -23,6 +24,8 @@ export interface QueryDescription extends TableAddress {
   readonly or: readonly Condition[];
   /** Sort terms. Records that are equal in them are ordered by id. */
   readonly sort: readonly SortKey[];
+  /** Order by distance from a point, in place of `sort`. */
+  readonly near?: GeoPoint & { readonly field: string };
   /** Number of records; null: the server's default. */
   readonly limit: number | null;
   /** Names of the fields; null: all. */
@@ -62,6 +65,7 @@ export const filterParameters = (query: QueryDescription) => ({ filter: json(ele
 /** Returns the parameters of a list. */
 export const listParameters = (query: QueryDescription) => ({
   ...filterParameters(query),
+  near: query.near && `${query.near.field}:${query.near.lat}:${query.near.lng}`,
   sort: commas(query.sort.map((key) => key.join(":"))),
   limit: query.limit,
   fields: commas(query.fields),

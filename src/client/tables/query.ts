@@ -1,5 +1,6 @@
 import type { JsonObject } from "../../kernel/json/json.ts";
 import type { Conditions } from "../../kernel/records/filter-group.ts";
+import type { GeoPoint } from "../../kernel/records/geo.ts";
 import type { ClientContext } from "../context.ts";
 import { liveOf } from "../live/live.ts";
 import type { LiveQuery } from "../live/types.ts";
@@ -47,6 +48,10 @@ export class TableQuery {
 
   sort(field: string, direction: "asc" | "desc" = "asc"): TableQuery {
     return this.#with({ sort: [...this.description.sort, [field, direction]] });
+  }
+
+  near(field: string, { lat, lng }: GeoPoint): TableQuery {
+    return this.#with({ near: { field, lat, lng } });
   }
 
   limit(count: number): TableQuery {
@@ -107,10 +112,13 @@ export class TableQuery {
 
   async *pages(options?: Cancellable): AsyncIterableIterator<Item[]> {
     let page = await this.list({ ...options, total: false });
-    while (page.items.length > 0) {
+    for (let offset = 0; page.items.length > 0; ) {
       yield page.items;
-      if (page.cursor === null) return;
-      page = await this.list({ ...options, after: page.cursor });
+      offset += page.items.length;
+      if (!page.hasMore) return;
+      // A list by distance has no cursor.
+      const next = page.cursor === null ? { offset, total: false } : { after: page.cursor };
+      page = await this.list({ ...options, ...next });
     }
   }
 

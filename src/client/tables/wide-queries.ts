@@ -47,9 +47,9 @@ export function writeAll(
   query: QueryDescription,
   action: { action: string; data?: JsonValue },
 ): Promise<WriteCounts> {
-  const { sort, limit, fields, expand } = query;
-  if (sort.length + expand.length > 0 || limit !== null || fields !== null) {
-    throw localError("invalid", "sort, limit, fields and expand take no update or delete");
+  const { sort, near, limit, fields, expand } = query;
+  if (sort.length + expand.length > 0 || near !== undefined || limit !== null || fields !== null) {
+    throw localError("invalid", "sort, near, limit, fields and expand take no update or delete");
   }
   const body = { ...action, filter: elementsOf(query) };
   return transport.request("POST", `${tablePath(query)}/batch-by-filter`, { body, idempotent: true });

@@ -52,6 +52,11 @@ export type FieldOf<R> = string extends keyof R
   ? string
   : { [Name in keyof R & string]: JsonValue extends R[Name] ? Name | `${Name}.${string}` : Name }[keyof R & string];
 
+/** Fields with points. */
+export type GeoFieldOf<R> = string extends keyof R
+  ? string
+  : { [Name in keyof R & string]: [NonNullable<R[Name]>] extends [GeoPoint] ? Name : never }[keyof R & string];
+
 /** Type of a field; any JSON at a path into one. */
 export type ValueAt<R, Field> = Field extends keyof R ? R[Field] : JsonValue;
 

@@ -1,9 +1,19 @@
+import type { GeoPoint } from "../../kernel/records/geo.ts";
 import type { FilterOf } from "../../server/config/typed/filters.ts";
 import type { RecordOf } from "../../server/config/typed/records.ts";
 import type { LiveQuery } from "../live/types.ts";
 import type { QueryDescription } from "../tables/description.ts";
 import type { CheckedPath, WithRelated } from "./expand.ts";
-import type { FieldOf, GroupingOf, GroupOf, OperandOf, OperatorOf, SelectionOf, ValueAt } from "./fields.ts";
+import type {
+  FieldOf,
+  GeoFieldOf,
+  GroupingOf,
+  GroupOf,
+  OperandOf,
+  OperatorOf,
+  SelectionOf,
+  ValueAt,
+} from "./fields.ts";
 import type { ChangesOfSchema } from "./records.ts";
 
 /** Page of a list. */
@@ -109,6 +119,14 @@ export interface Query<Tables, Name extends keyof Tables & string, Row, Path ext
   ): Query<Tables, Name, Row, Path>;
   /** Sorts by a field, ascending by default. Further sorts order records that are equal so far. */
   sort(field: FieldOf<RecordOf<Tables[Name]>>, direction?: "asc" | "desc"): Query<Tables, Name, Row, Path>;
+  /**
+   * Sorts by the distance of a `geo` field from a point, nearest first, in place of `sort`. Each item has its `distance` in metres;
+   * those without a point are last, without it.
+   */
+  near(
+    field: GeoFieldOf<RecordOf<Tables[Name]>>,
+    point: GeoPoint,
+  ): Query<Tables, Name, Omit<Row, "distance"> & { distance?: number }, Path>;
   /** Limits the number of items of a page: 1 to 1,000. */
   limit(count: number): Query<Tables, Name, Row, Path>;
   /** Selects fields. The id is always included. */
