@@ -178,3 +178,20 @@ export const passkeys = sqliteTable(
   },
   (table) => [index("passkeys_userId").on(table.userId)],
 );
+
+/**
+ * How far the records of accounts have followed them: one row, where the config has a table of users. `place` is that table,
+ * `lastMark` the last number of a mark, `seenCount` the highest count of the table's file that this one relies on.
+ */
+export const userRecords = sqliteTable("user_records", {
+  id: integer().primaryKey(),
+  place: text().notNull(),
+  lastMark: integer().notNull().default(0),
+  seenCount: integer().notNull().default(0),
+});
+
+/** Accounts whose records may differ from them. A later mark has a higher number. */
+export const userMarks = sqliteTable("user_marks", {
+  userId: text().primaryKey().notNull(),
+  mark: integer().notNull(),
+});

@@ -22,6 +22,7 @@ import system12 from "./system/0012_usage.sql" with { type: "text" };
 import system13 from "./system/0013_instance_creators.sql" with { type: "text" };
 import system14 from "./system/0014_addresses.sql" with { type: "text" };
 import system15 from "./system/0015_claims.sql" with { type: "text" };
+import system16 from "./system/0016_user_records.sql" with { type: "text" };
 import tables1 from "./tables/0001_server.sql" with { type: "text" };
 import vectorize1 from "./vectorize/0001_index.sql" with { type: "text" };
 import vectorize2 from "./vectorize/0002_chunks.sql" with { type: "text" };
@@ -71,6 +72,7 @@ export const systemLayout: FileLayout = {
     system13,
     system14,
     system15,
+    system16,
   ],
   unversioned: "SELECT count(*) FROM _migrations",
 };

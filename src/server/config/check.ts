@@ -1,17 +1,32 @@
 import { ConfigError, type ConfigProblem } from "./problems.ts";
 import { Platform, type PlatformConfig } from "./sections/platform.ts";
+import { checkUsers, type UsersPlace, withUsersTable } from "./sections/users-table.ts";
 import { check } from "./shape/check.ts";
 import { withoutPrototypes } from "./shape/prototypes.ts";
-import { createReport } from "./shape/report.ts";
+import { createReport, isPlainObject } from "./shape/report.ts";
 
 export type CheckedConfig = { config: PlatformConfig } | { problems: ConfigProblem[] };
 
 /** Returns the config with maps that have no prototype, or all of its problems. */
 export function checkConfig(value: unknown): CheckedConfig {
   const report = createReport();
-  if (!check(Platform, value, report)) return { problems: report.problems };
+  if (isPlainObject(value)) checkUsers(value, report);
+  const { config, place } = withUsersTable(value);
+  if (!check(Platform, config, report) || report.problems.length > 0) {
+    return { problems: report.problems.map((problem) => asWritten(problem, place)) };
+  }
   // The schema has validated the shape, from which the type follows.
-  return { config: withoutPrototypes(Platform, value) as PlatformConfig };
+  const checked = withoutPrototypes(Platform, config) as PlatformConfig;
+  const users = place === null ? undefined : checked.databases?.[place.namespace]?.tables[place.table];
+  if (users !== undefined) users.isUsers = true;
+  return { config: checked };
+}
+
+/** Names the place in `auth.users` of a problem of the table that is made of it. */
+function asWritten(problem: ConfigProblem, place: UsersPlace | null): ConfigProblem {
+  const made = place === null ? null : `databases.${place.namespace}.tables.${place.table}`;
+  if (made === null || (problem.path !== made && !problem.path.startsWith(`${made}.`))) return problem;
+  return { ...problem, path: `auth.users${problem.path.slice(made.length)}` };
 }
 
 /** Checks a config like `checkConfig`, and throws. Errors: `ConfigError` with every problem; `source` names the config in its message. */

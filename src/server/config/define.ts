@@ -1,5 +1,6 @@
 import type { DefinedConfig, TypedConfig } from "./typed/config.ts";
 import type { AnyNames, InferredNamespaces, NamespacesOf } from "./typed/declared.ts";
+import type { WithUsers } from "./typed/users.ts";
 
 /**
  * Defines the default export of a `platform.config.ts`. It checks types only; values are checked when the config is loaded.
@@ -13,12 +14,20 @@ export function defineConfig<
   const Webhooks extends AnyNames,
   const Jobs extends AnyNames,
   Api,
+  const In extends string = never,
+  const Table extends string = "users",
+  const Own = unknown,
 >(
-  config: TypedConfig<Namespaces, Buckets, Rooms, Triggers, Webhooks, Jobs, Api>,
-): DefinedConfig<{ databases: NamespacesOf<Namespaces>; buckets: Buckets; rooms: Rooms; routes: Api }> {
+  config: TypedConfig<Namespaces, Buckets, Rooms, Triggers, Webhooks, Jobs, Api, In, Table, Own>,
+): DefinedConfig<{
+  databases: NamespacesOf<WithUsers<Namespaces, In, Table, Own>>;
+  buckets: Buckets;
+  rooms: Rooms;
+  routes: Api;
+}> {
   // Only the types differ: the rules are the same functions, with a narrower record type than TableRecord.
   return config as unknown as DefinedConfig<{
-    databases: NamespacesOf<Namespaces>;
+    databases: NamespacesOf<WithUsers<Namespaces, In, Table, Own>>;
     buckets: Buckets;
     rooms: Rooms;
     routes: Api;

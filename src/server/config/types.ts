@@ -56,3 +56,4 @@ export type {
   TableHooks,
   UpdateRule,
 } from "./sections/tables/tables.ts";
+export type { UsersAccess, UsersConfig } from "./sections/users-table.ts";

@@ -51,7 +51,7 @@ export { type RehearsalJob, type RehearsedFile, rehearseFiles } from "./schema/s
 export { linksName } from "./schema/links.ts";
 export { indexName, primaryKeyIndexName } from "./schema/sql.ts";
 export { ftsTokenizer } from "./schema/tokenizer.ts";
-export type { DeclaredValues } from "./schema/types.ts";
+export type { DeclaredOptions, DeclaredValues } from "./schema/types.ts";
 export { SERVER_CALLER } from "./server-caller.ts";
 export { openSystemFile, SYSTEM_FILE } from "./system.ts";
 export type {

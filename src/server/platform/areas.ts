@@ -21,10 +21,17 @@ import { createSystemArea, type SystemArea } from "../areas/system/index.ts";
 import { createTablesArea, type TablesArea } from "../areas/tables/index.ts";
 import type { TlsArea } from "../areas/tls/index.ts";
 import { createTriggersArea, type TriggersArea } from "../areas/triggers/index.ts";
-import { adminUser, createUsersArea, type UsersArea } from "../areas/users/index.ts";
+import {
+  adminUser,
+  createUsersArea,
+  type FollowingRecords,
+  followAccounts,
+  type UsersArea,
+} from "../areas/users/index.ts";
 import { createVectorArea, type VectorArea } from "../areas/vectorize/index.ts";
 import { defineWebhooks } from "../areas/webhooks/index.ts";
 import type { AppAccess } from "../config/app/index.ts";
+import { usersPlace } from "../config/sections/users-table.ts";
 import type { PlatformConfig } from "../config/types.ts";
 import { layOut } from "../db/index.ts";
 import { RATE_LIMITS } from "../http/rate-limit.ts";
@@ -38,6 +45,8 @@ import { createUserAccess } from "./user-access.ts";
 export interface Areas {
   audit: AuditArea;
   jobs: JobsArea;
+  /** The records that follow accounts. */
+  userRecords: FollowingRecords;
   auth: AuthArea;
   access: { serviceKeys: ServiceKeys; principals: Principals };
   admin: AdminArea;
@@ -100,6 +109,11 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
       audit: (change) => base.audit.record(change),
     }),
   ),
+  userRecords: stopping("accounts", ({ config, base }) => {
+    const users = usersPlace(config.auth);
+    const place = users === null ? null : `${users.namespace}.${users.table}`;
+    return followAccounts({ file: base.systemFile, place, logger: base.logger });
+  }),
   auth: stopping("accounts", ({ config, base, areas }) =>
     createAuthArea({
       ...base,
@@ -116,6 +130,7 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
         base.audit.failed(userId === null ? "users" : `users/${userId}`, { email, way }),
       lookups: () => areas.tables.lookups,
       userOf: adminUser,
+      records: areas.userRecords,
     }),
   ),
   access: lasting(({ config, base: { secrets, clock }, areas }) => {
@@ -152,8 +167,8 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
   users: lasting(({ config, areas: { auth } }) =>
     createUsersArea({ accounts: auth.accounts, config: config.auth ?? {}, limit: auth.limit }),
   ),
-  tables: stopping("hooks", ({ config, base, areas, app }) =>
-    createTablesArea({
+  tables: stopping("hooks", async ({ config, base, areas, app }) => {
+    const tables = createTablesArea({
       ...base,
       databases: config.databases ?? {},
       directory: join(base.dataDirectory, "databases"),
@@ -174,9 +189,13 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
       audit: (change) => base.audit.record(change),
       account: areas.auth.accounts.get,
       files: () => areas.storage.recordFiles,
+      accounts: () => areas.userRecords.accounts(),
       outbox: (address) => base.outboxes.optionsOf({ kind: "tables", ...address }),
-    }),
-  ),
+    });
+    const users = usersPlace(config.auth);
+    if (users !== null) await areas.userRecords.attach(tables.accountRecords(users));
+    return tables;
+  }),
   kv: stopping("resources", ({ config, base }) =>
     createKeyValueArea({ ...base, namespaces: Object.keys(config.kv ?? {}) }),
   ),

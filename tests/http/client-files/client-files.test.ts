@@ -22,6 +22,13 @@ const CONFIG = `import { defineConfig } from "platform";
 import { t } from "elysia";
 
 export default defineConfig({
+  auth: {
+    users: {
+      in: "shared",
+      schema: { plan: { type: "string", enum: ["free", "paid"], required: true, default: "free" } },
+      access: { read: (auth, user) => auth !== null && user.plan !== "free" },
+    },
+  },
   databases: {
     shared: {
       tables: {
@@ -146,6 +153,9 @@ const films = client.db("shared").table("films");
 await films.insert({ title: "Heat", stars: 5 });
 const { items } = await films.where("stars", ">", 4).sort("title").list();
 for (const film of items) console.log(film.title.toUpperCase(), film.stars);
+const user = await client.db("shared").table("users").get("ann");
+const plan: "free" | "paid" | undefined = user?.plan;
+console.log(plan, user?.displayName?.length);
 const { data } = await client.functions.shout({ text: "quiet" }).get();
 console.log(data?.text.toLowerCase());
 client.close();

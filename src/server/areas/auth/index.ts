@@ -2,6 +2,7 @@ import type { Clock } from "../../../kernel/clock.ts";
 import type { Ids } from "../../../kernel/ids.ts";
 import type { Logger } from "../../../kernel/logger.ts";
 import { DAY_MS, SECOND_MS } from "../../../kernel/time/duration.ts";
+import type { AccountMarks } from "../../access/account-records.ts";
 import type { Account, AccountNotes, Accounts } from "../../access/accounts.ts";
 import type { Lookups } from "../../access/lookups/lookups.ts";
 import type { SessionEvents, SessionLookup, UserEvents } from "../../access/sessions.ts";
@@ -47,6 +48,8 @@ export interface AuthAreaDeps {
   /** The system database, migrated. */
   file: DatabaseFile;
   notes: AccountNotes;
+  /** Notes accounts for the table of users. */
+  records: AccountMarks;
   /** Writes a wrong guess at a password or code down; resolves when that is on disk. */
   onWrongGuess: (about: GuessAbout) => Promise<void>;
   /** Signs access tokens; what is kept encrypted or hashed depends on it too. */
@@ -144,7 +147,7 @@ async function createDeps(
 ): Promise<AuthDeps> {
   const { config, isDrill, dataDirectory, lookups, publicUrl, queue, clock, ids, logger } = deps;
   const sealing = new Sealing(deps.secret);
-  const file = new AccountFile({ file: deps.file, sessions, clock, notes: deps.notes });
+  const file = new AccountFile({ file: deps.file, sessions, clock, notes: deps.notes, records: deps.records });
   const accessTtlSeconds = accessTtlSecondsOf(config);
   const { tokens } = config;
   const forOthers =

@@ -1,6 +1,7 @@
 import type { Clock } from "../../../kernel/clock.ts";
 import type { Ids } from "../../../kernel/ids.ts";
 import type { Logger } from "../../../kernel/logger.ts";
+import type { AccountMembers, AccountRecords } from "../../access/account-records.ts";
 import type { Account } from "../../access/accounts.ts";
 import type { Lookups } from "../../access/lookups/lookups.ts";
 import { type Principal, SERVER } from "../../access/principal.ts";
@@ -8,6 +9,7 @@ import type { Principals } from "../../access/principals.ts";
 import type { FileReferences, RecordFiles } from "../../access/record-files.ts";
 import type { TableDoor } from "../../access/table-door.ts";
 import type { AppAccess, DatabaseAccessor, ServerDatabaseAccessor } from "../../config/app/index.ts";
+import type { UsersPlace } from "../../config/sections/users-table.ts";
 import type { NamespaceConfig } from "../../config/types.ts";
 import type { DatabaseFile, RecordChange, StorageEngine } from "../../db/index.ts";
 import type { Endpoint } from "../../http/endpoint.ts";
@@ -26,6 +28,7 @@ import {
   type TablesCommitListener,
   type TablesOutbox,
 } from "./records/namespaces.ts";
+import { createAccountRecords } from "./records/user-records.ts";
 import { createTableService } from "./service.ts";
 import type { PrepareJob } from "./transactions/handle.ts";
 import { createTrials } from "./trial/trial.ts";
@@ -49,6 +52,8 @@ export interface TablesArea {
   file(namespace: string, instanceId: string | null): DatabaseFile | null;
   /** Which files records have. */
   readonly fileReferences: FileReferences;
+  /** Returns the records of the accounts, in the table of users. */
+  accountRecords(users: UsersPlace): AccountRecords;
   /** Lookups for the context of other areas' rules. */
   readonly lookups: Lookups;
   /** Waits for the hooks after writes. The engine closes the files. */
@@ -76,6 +81,8 @@ export function createTablesArea(deps: {
   audit: RecordChange;
   /** Prepares the jobs of `tx.enqueue`. */
   prepareJob: PrepareJob;
+  /** The accounts, to fill a new table of users with. */
+  accounts: () => Iterable<AccountMembers>;
   /** Finds a user for trials of rules; null when there is none. */
   account: (id: string) => Account | null;
   /** The bytes of records' files. */
@@ -108,6 +115,12 @@ export function createTablesArea(deps: {
       return instanceId === null ? null : namespace.instances.get(instanceId, { create: false });
     },
     fileReferences: createFileReferences(namespaces),
+    accountRecords({ namespace, table }) {
+      const found = namespaces.get(namespace);
+      const users = found?.tables.get(table);
+      if (found?.kind !== "static" || users === undefined) throw new Error("the table of users is not declared");
+      return createAccountRecords(found.file, users);
+    },
     lookups: service.lookups,
     stop: () => service.stop(),
   };

@@ -28,6 +28,7 @@ import { createSearch } from "./query/search.ts";
 import { createMeasuring } from "./query/size.ts";
 import { createSources, type Sources } from "./query/sources.ts";
 import type { Namespace, Table } from "./records/namespaces.ts";
+import { seenBy } from "./records/users-view.ts";
 import { type Asker, createRecordRights, denied } from "./rules/access.ts";
 import { createInstanceRights } from "./rules/instance-access.ts";
 import { createTableDoor } from "./table-door.ts";
@@ -103,7 +104,9 @@ export function createTableService(deps: {
       read: (asked: ReadRequest<Values>, source: Source, ...rest: Rest) => MaybePromise<T>,
     ) =>
     (asked: ReadRequest<Values>, address: TableAddress, ...rest: Rest): MaybePromise<T> =>
-      chain(sources.forReading(asked.principal, address), (source) => read(asked, source, ...rest));
+      chain(sources.forReading(asked.principal, address), (source) =>
+        read(asked, { ...source, table: seenBy(asked.principal, source.table) }, ...rest),
+      );
   const turns = new Scheduler();
   const stopSweep = startAnswerSweep(deps);
   const get = reading(reads.get);

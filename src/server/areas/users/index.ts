@@ -6,6 +6,7 @@ import type { Endpoint } from "../../http/endpoint.ts";
 import { createUsersAccessor } from "./accessor.ts";
 import { userEndpoints } from "./endpoints.ts";
 
+export { type FollowingRecords, followAccounts } from "./records/following.ts";
 export { adminUser } from "./service.ts";
 
 export interface UsersArea {

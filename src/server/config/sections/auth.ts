@@ -21,6 +21,7 @@ import {
   whole,
 } from "../shape/schema.ts";
 import { KNOWN_PROVIDERS } from "./oauth-providers.ts";
+import { type UsersConfig, UsersShape } from "./users-table.ts";
 
 const Template = Type.Object({
   subject: text(),
@@ -219,6 +220,8 @@ export const AuthSection = Type.Object({
   /** The mail settings. Absent: messages are written to `<data>/outbox` and logged. */
   mail: Type.Optional(Mail),
   hooks: Type.Optional(Type.Unsafe<AuthHooks>(Hooks)),
+  /** A table with one record for each account, in a namespace of `databases`. None by default. */
+  users: Type.Optional(Type.Unsafe<UsersConfig>(UsersShape)),
   /** The captcha. Absent: none. With it, sign-up, anonymous sign-in and requests for mail need a `captchaToken`. */
   captcha: Type.Optional(Type.Unsafe<CaptchaConfig>(Captcha)),
 });

@@ -17,6 +17,7 @@ import type { TypedCron, TypedJob } from "./jobs.ts";
 import type { RecordOf, WrittenOf } from "./records.ts";
 import type { SchemaShape } from "./schema-shape.ts";
 import type { TypedTrigger, TypedWebhook } from "./triggers.ts";
+import type { TypedUsersTable, WithUsers } from "./users.ts";
 
 /** The result of a table's rule. */
 type Verdict<R> = MaybePromise<boolean | FilterOf<R>>;
@@ -46,7 +47,8 @@ interface TypedHooks<R, Context> {
   afterDelete?: (auth: Auth | null, record: R, context: Context) => MaybePromise<void>;
 }
 
-interface TypedTable<Schema, Tables, Namespaces, Jobs> extends Omit<TableConfig, "schema" | "access" | "hooks"> {
+interface TypedTable<Schema, Tables, Namespaces, Jobs>
+  extends Omit<TableConfig, "schema" | "access" | "hooks" | "isUsers"> {
   schema?: Schema & SchemaShape;
   access?: TypedAccess<NoInfer<RecordOf<Schema>>, RuleContextOf<NoInfer<Namespaces>, NoInfer<Tables>>>;
   hooks?: TypedHooks<NoInfer<RecordOf<Schema>>, HookContextOf<NoInfer<Namespaces>, NoInfer<Tables>, NoInfer<Jobs>>>;
@@ -61,10 +63,13 @@ interface TypedInstanceAccess<Context> {
   open?: TypedInstanceRule<Context>;
 }
 
-interface TypedNamespace<Tables, Namespaces, Jobs> extends Omit<NamespaceConfig, "tables" | "access"> {
-  access?: TypedInstanceAccess<RuleContextOf<NoInfer<Namespaces>, NoInfer<Tables>>>;
-  tables: { [Table in keyof Tables]: TypedTable<Tables[Table], Tables, Namespaces, Jobs> };
+/** `Seen`: the tables of the namespace as rules see them, with that of users. */
+interface TypedNamespace<Tables, Seen, Namespaces, Jobs> extends Omit<NamespaceConfig, "tables" | "access"> {
+  access?: TypedInstanceAccess<RuleContextOf<NoInfer<Namespaces>, NoInfer<Seen>>>;
+  tables: { [Table in keyof Tables]: TypedTable<Tables[Table], Seen, Namespaces, Jobs> };
 }
+
+type SeenIn<All, Name> = Name extends keyof All ? All[Name] : unknown;
 
 /** The context of a rule that is about no record or instance. */
 type FreeContext<Namespaces> = RuleContextOf<NoInfer<Namespaces>, Record<never, never>>;
@@ -122,9 +127,11 @@ interface TypedRealtime<Namespaces> extends Omit<RealtimeConfig, "access"> {
   };
 }
 
-interface TypedAuth<Namespaces> extends Omit<AuthConfig, "signup"> {
+interface TypedAuth<All, In extends string, Table extends string, Own> extends Omit<AuthConfig, "signup" | "users"> {
   /** The rule of sign-up: see `AuthConfig`. */
-  signup?: boolean | ((facts: SignUpFacts, context: FreeContext<Namespaces>) => MaybePromise<boolean>);
+  signup?: boolean | ((facts: SignUpFacts, context: FreeContext<All>) => MaybePromise<boolean>);
+  /** A table with one record for each account: see `AuthConfig`. */
+  users?: TypedUsersTable<In, Table, Own, All>;
 }
 
 type TypedSections =
@@ -148,18 +155,25 @@ export interface TypedConfig<
   Webhooks = AnyNames,
   Jobs = AnyNames,
   Api = unknown,
+  In extends string = never,
+  Table extends string = "users",
+  Own = unknown,
+  /** The namespaces with the table of users. */
+  All = WithUsers<Namespaces, In, Table, Own>,
 > extends Omit<PlatformConfig, TypedSections> {
-  databases?: { [Namespace in keyof Namespaces]: TypedNamespace<Namespaces[Namespace], Namespaces, Jobs> };
-  storage?: TypedStorage<Buckets, Namespaces>;
-  rooms?: { [Room in keyof Rooms]: TypedRoom<Rooms[Room], Namespaces> };
+  databases?: {
+    [Namespace in keyof Namespaces]: TypedNamespace<Namespaces[Namespace], SeenIn<All, Namespace>, All, Jobs>;
+  };
+  storage?: TypedStorage<Buckets, All>;
+  rooms?: { [Room in keyof Rooms]: TypedRoom<Rooms[Room], All> };
   /** Adds routes: see `PlatformConfig`. */
-  routes?: (api: FunctionsApi<AppOf<NoInfer<Namespaces>>>) => MaybePromise<Api>;
-  realtime?: TypedRealtime<Namespaces>;
-  auth?: TypedAuth<Namespaces>;
-  triggers?: { [Name in keyof Triggers]: TypedTrigger<Triggers[Name], Namespaces, Buckets, Jobs> };
-  jobs?: { [Name in keyof Jobs]: TypedJob<Jobs[Name], Namespaces, Jobs> };
-  cron?: { [name: string]: TypedCron<Namespaces, Jobs> };
-  webhooks?: { [Name in keyof Webhooks]: TypedWebhook<Webhooks[Name], Namespaces, Buckets> };
+  routes?: (api: FunctionsApi<AppOf<NoInfer<All>>>) => MaybePromise<Api>;
+  realtime?: TypedRealtime<All>;
+  auth?: TypedAuth<All, In, Table, Own>;
+  triggers?: { [Name in keyof Triggers]: TypedTrigger<Triggers[Name], All, Buckets, Jobs> };
+  jobs?: { [Name in keyof Jobs]: TypedJob<Jobs[Name], All, Jobs> };
+  cron?: { [name: string]: TypedCron<All, Jobs> };
+  webhooks?: { [Name in keyof Webhooks]: TypedWebhook<Webhooks[Name], All, Buckets> };
 }
 
 /** A config that carries its types. `Types` exists for the compiler only. */

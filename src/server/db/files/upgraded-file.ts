@@ -7,11 +7,13 @@ import { changeUnderWay } from "../instances/instance-migrations.ts";
 import { MIGRATED_NOW_BYTES_MAX, MIGRATION_WAIT_MS, UPGRADE_RETRY_MS } from "../limits.ts";
 import { type FormerDatetimes, hasFormerDatetimes } from "../schema/datetimes.ts";
 import { declaredMigration } from "../schema/declared.ts";
-import type { Declaration } from "../schema/types.ts";
+import type { Declaration, DeclaredOptions } from "../schema/types.ts";
 import type { DatabaseFile, OpenedFile, OpenOptions, StorageEngine, Sync, Transaction } from "../types.ts";
 
 interface UpgradeOptions extends Omit<OpenOptions, "migrate" | "template"> {
   declaration: Declaration;
+  /** As `DeclaredOptions.first`; not part of the declaration, which another process gets. */
+  first?: DeclaredOptions["first"];
   /** Called with the fields whose datetimes could not all be rewritten. */
   onFormer(former: readonly FormerDatetimes[]): void;
   /** Called when the datetimes could not be rewritten; it is tried again. */
@@ -23,11 +25,12 @@ interface UpgradeOptions extends Omit<OpenOptions, "migrate" | "template"> {
  * which requests to the file wait; all others are rewritten at once. Errors: those of `StorageEngine.open`. [TB685]
  */
 export function openUpgraded(engine: StorageEngine, path: string, options: UpgradeOptions): DatabaseFile {
-  const { declaration, onFormer, onFailure: _, ...open } = options;
+  const { declaration, first, onFormer, onFailure: _, ...open } = options;
   const { tables, options: declared } = declaration;
   const size = statSync(path, { throwIfNoEntry: false })?.size ?? 0;
   const isLarge = size > MIGRATED_NOW_BYTES_MAX;
-  const migrate = declaredMigration(tables, { ...declared, datetimes: isLarge ? "later" : "now" });
+  const made = first === undefined ? {} : { first };
+  const migrate = declaredMigration(tables, { ...declared, ...made, datetimes: isLarge ? "later" : "now" });
   const opened = () => engine.open(path, { ...open, migrate: (sqlite, commits) => migrate(sqlite, commits, onFormer) });
   const file = opened();
   if (!isLarge || !hasFormerDatetimes(file.sqlite)) return file;

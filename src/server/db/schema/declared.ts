@@ -103,15 +103,18 @@ function migrate(
   sqlite: Database,
   tables: readonly DeclaredTable[],
   hash: string,
-  { namespace, rebuildTexts = "now", datetimes = "now" }: DeclaredOptions,
+  { namespace, rebuildTexts = "now", datetimes = "now", first }: DeclaredOptions,
 ): FormerDatetimes[] {
   const pathOf = pathIn(namespace);
   const isUnknown = readMeta(sqlite, HASH_KEY) === UNKNOWN_HASH;
   const stored = readStored(sqlite);
   const before = readTableSql(sqlite);
   dropLinkTriggers(sqlite);
-  const migrated = runMigrations(sqlite, tables, { stored, before, pathOf });
-  const present = migrated.size > 0 ? readTableSql(sqlite) : before;
+  const made = tables.filter(({ name }) => name === first?.table && !before.has(name));
+  for (const table of made) sqlite.run(createTableSql(table));
+  if (made.length > 0) first?.fill(sqlite);
+  const migrated = runMigrations(sqlite, tables, { stored, before, made, pathOf });
+  const present = migrated.size > 0 || made.length > 0 ? readTableSql(sqlite) : before;
   const isAltered = ({ name }: DeclaredTable): boolean =>
     isUnknown || !stored.has(name) || present.get(name) !== before.get(name);
   const isMigrated = ({ name }: DeclaredTable): boolean => migrated.has(name);
@@ -153,7 +156,7 @@ function migrate(
   if (planned.length > 0) assertReferences(sqlite, pathOf);
   countRows(
     sqlite,
-    (isStale || stored.size === 0 ? tables : added).map(({ name }) => name),
+    (isStale || stored.size === 0 ? tables : [...made, ...added]).map(({ name }) => name),
     quote,
   );
   forgetCounts(sqlite, missing);
@@ -218,6 +221,8 @@ function missingTables(
 interface MigrationContext {
   stored: ReadonlyMap<string, StoredTable>;
   before: ReadonlyMap<string, string>;
+  /** Tables that were made before, and have no records to migrate. */
+  made: readonly DeclaredTable[];
   pathOf: (table: string) => string;
 }
 
@@ -226,7 +231,9 @@ function runMigrations(sqlite: Database, tables: readonly DeclaredTable[], conte
   const pending = pendingMigrations(sqlite, tables);
   // A new table has no records to migrate, unless it may be the new name of a removed table that has records.
   const mayBeRenamed = missingTables(tables, context.stored, context.before).some((name) => !isEmpty(sqlite, name));
-  const due = pending.filter(({ table }) => context.before.has(table.name) || mayBeRenamed);
+  const due = pending.filter(
+    ({ table }) => context.before.has(table.name) || (mayBeRenamed && !context.made.includes(table)),
+  );
   if (due.length > 0) {
     // The server's indexes would prevent dropping and renaming columns; all of them are created again afterwards.
     for (const name of readIndexNames(sqlite)) sqlite.run(`DROP INDEX ${quote(name)}`);

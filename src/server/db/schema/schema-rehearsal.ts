@@ -28,6 +28,8 @@ export interface RehearsalNamespace {
   name: string;
   isDynamic: boolean;
   tables: readonly DeclaredTable[];
+  /** The table that is there before migrations run, as `DeclaredOptions.first`; absent: none. Here it has no records. */
+  first?: string;
 }
 
 export interface RehearsalJob {
@@ -51,8 +53,9 @@ export type RehearsedFile = Rehearsed & { namespace: string; instanceId: string 
  */
 export function* rehearseFiles(job: RehearsalJob): Generator<RehearsedFile> {
   const { directory, namespaces, copyMaxBytes, skipsWals } = job;
-  for (const { name, isDynamic, tables } of namespaces) {
-    const rehearse = createRehearsal(name, tables, copyMaxBytes);
+  for (const namespace of namespaces) {
+    const { name, isDynamic } = namespace;
+    const rehearse = createRehearsal(namespace, copyMaxBytes);
     if (!isDynamic) {
       const path = join(directory, name + ENDING);
       if (!existsSync(path)) continue;
@@ -72,11 +75,11 @@ export function* rehearseFiles(job: RehearsalJob): Generator<RehearsedFile> {
 }
 
 function createRehearsal(
-  namespace: string,
-  tables: readonly DeclaredTable[],
+  { name: namespace, tables, first }: RehearsalNamespace,
   copyMaxBytes: number,
 ): (path: string) => Rehearsed {
-  const migrate = declaredMigration(tables, { namespace });
+  const made = first === undefined ? {} : { first: { table: first, fill() {} } };
+  const migrate = declaredMigration(tables, { namespace, ...made });
   const isCurrent = isAsDeclared(tables);
 
   const onCopy = (sqlite: Database): Rehearsed => {

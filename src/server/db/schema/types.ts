@@ -1,3 +1,4 @@
+import type { Database } from "bun:sqlite";
 import type { SqlValue } from "../reads/requests.ts";
 
 export interface DeclaredReference {
@@ -75,6 +76,8 @@ export interface DeclaredOptions {
   rebuildTexts?: "now" | "later";
   /** When the datetimes of a file of 0.2 are rewritten: in the migration (default), or by the process of `StorageEngine.migrate`. */
   datetimes?: "now" | "later";
+  /** A table that is made and filled before migrations run and references are checked, where the file lacks it. */
+  first?: { table: string; fill: (sqlite: Database) => void };
 }
 
 /** All tables of a file. */

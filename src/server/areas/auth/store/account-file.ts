@@ -1,5 +1,6 @@
 import type { Clock, Millis } from "../../../../kernel/clock.ts";
 import { AppError } from "../../../../kernel/errors.ts";
+import type { AccountMarks } from "../../../access/account-records.ts";
 import type { AccountNotes, NewAccount } from "../../../access/accounts.ts";
 import type { Actor, AuditedChange } from "../../../db/index.ts";
 import type { Readable } from "../../../db/query.ts";
@@ -70,6 +71,18 @@ type SignOutReason = "asked" | "reused" | "credentials";
 
 type Effect = (sessions: SessionCache) => void;
 
+/** What the record of an account shows of it. */
+const RECORDED = ["displayName", "avatarUrl", "isAnonymous", "email", "emailVisibility"] as const;
+
+interface WriteParts {
+  now: Millis;
+  effects: Effect[];
+  notes: AccountNotes;
+  records: AccountMarks;
+  /** Receives the accounts that the write marks. */
+  marked: string[];
+}
+
 /**
  * One write to the accounts. Its effects on sessions are collected, and applied to memory and listeners when the write is on
  * disk and before it is answered.
@@ -79,18 +92,23 @@ export class AccountWrite {
   readonly now: Millis;
   readonly #effects: Effect[];
   readonly #notes: AccountNotes;
+  readonly #records: AccountMarks;
+  readonly #marked: string[];
 
-  constructor(tx: Transaction, { now, effects, notes }: { now: Millis; effects: Effect[]; notes: AccountNotes }) {
+  constructor(tx: Transaction, parts: WriteParts) {
     this.tx = tx;
-    this.now = now;
-    this.#effects = effects;
-    this.#notes = notes;
+    this.now = parts.now;
+    this.#effects = parts.effects;
+    this.#notes = parts.notes;
+    this.#records = parts.records;
+    this.#marked = parts.marked;
   }
 
   /** Inserts a user whose id and email nobody has. `by` is the new user by default: somebody who signs up. */
   insert(user: NewUser, by: Actor = { user: user.id }): SecretAccount {
     const account = insertUser.get(this.tx, userValues(user, this.now));
     if (account === null) throw new Error("INSERT RETURNING gave no row");
+    this.marked(user.id);
     this.#note("signup", user.id, by);
     this.audit(by, { action: "user.create", target: `users/${user.id}`, after: shown(account) });
     return account;
@@ -98,6 +116,7 @@ export class AccountWrite {
 
   /** Notes an account that was inserted in another way than by `insert`. */
   created(userId: string, by: Actor): void {
+    this.marked(userId);
     this.#note("signup", userId, by);
     this.audit(by, { action: "user.create", target: `users/${userId}` });
   }
@@ -111,6 +130,7 @@ export class AccountWrite {
     if (present === null) throw new Error(`user ${userId} vanished within a transaction`);
     const account: SecretAccount = { ...present, ...definedOf(changes), updatedAt: this.now };
     updateUser.run(this.tx, account);
+    if (RECORDED.some((name) => account[name] !== present[name])) this.marked(userId);
     if (account.email !== present.email) unmarkIdentities.run(this.tx, { userId });
     if (by !== undefined) this.audit(by, updated(changes, present, account));
     const { role, email, emailVerified, isAnonymous } = account;
@@ -125,6 +145,13 @@ export class AccountWrite {
     this.audit(by, { action: "user.delete", target: `users/${userId}`, before });
     this.ended(this.#deleteSessions(userId, null));
     deleteUser.run(this.tx, { id: userId });
+    this.marked(userId);
+  }
+
+  /** Makes the record of the account follow what this write does to it, before the write is answered. */
+  marked(userId: string): void {
+    this.#records.mark(this.tx, userId);
+    this.#marked.push(userId);
   }
 
   /** Adds to the audit log, if `by` is the audited caller of the request. */
@@ -193,27 +220,38 @@ export class AccountFile {
   readonly #sessions: SessionCache;
   readonly #clock: Clock;
   readonly #notes: AccountNotes;
+  readonly #records: AccountMarks;
 
-  constructor(deps: { file: DatabaseFile; sessions: SessionCache; clock: Clock; notes: AccountNotes }) {
+  constructor(deps: {
+    file: DatabaseFile;
+    sessions: SessionCache;
+    clock: Clock;
+    notes: AccountNotes;
+    records: AccountMarks;
+  }) {
     this.sql = deps.file;
     this.#sessions = deps.sessions;
     this.#clock = deps.clock;
     this.#notes = deps.notes;
+    this.#records = deps.records;
   }
 
   // The effects hang on the write's own promise and nothing else, so that they run in the order of commits.
   write<T>(work: (write: AccountWrite) => Sync<T>): Promise<T> {
     const effects: Effect[] = [];
+    const marked: string[] = [];
+    const parts = { effects, marked, notes: this.#notes, records: this.#records };
     return this.sql
       .write<{ result: Sync<T> }>((tx) => {
         effects.length = 0;
-        const write = new AccountWrite(tx, { now: this.#clock.now(), effects, notes: this.#notes });
+        marked.length = 0;
+        const write = new AccountWrite(tx, { ...parts, now: this.#clock.now() });
         // An object is never a promise, which the type cannot see through `T`.
         return { result: work(write) } as Sync<{ result: Sync<T> }>;
       })
       .then(({ result }) => {
         for (const effect of effects) effect(this.#sessions);
-        return result;
+        return marked.length === 0 ? result : this.#records.copied(marked).then(() => result);
       });
   }
 }

@@ -60,5 +60,6 @@ function settle(write: AccountWrite, { id, email }: Row): boolean {
   const one = emailOf(email);
   if (userByEmail.get(write.tx, { email: one }) !== null) return false;
   renameAddress.run(write.tx, { id, email: one });
+  write.marked(id);
   return true;
 }

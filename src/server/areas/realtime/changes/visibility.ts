@@ -19,6 +19,8 @@ export interface Shown {
  */
 function changeTypeFor(view: Shown, entry: Entry): MaybePromise<ChangeType | null> {
   const { before, after } = entry.change;
+  // Nothing that a record shows has changed.
+  if (before !== null && before === after) return null;
   if (view.access.kind === "all" && view.filter === null) return changeType(before !== null, after !== null);
   const wasSeen = isSeen(view, before);
   const isSeenNow = isSeen(view, after);

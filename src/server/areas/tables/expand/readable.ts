@@ -7,6 +7,7 @@ import type { DatabaseFile, ReadCaller } from "../../../db/index.ts";
 import { EXPANDED_PER_RECORD_MAX, RULE_RECORDS_MAX } from "../limits.ts";
 import type { ReferenceEdge, TableModel } from "../model/model.ts";
 import type { Table } from "../records/namespaces.ts";
+import { seenBy, withOwnAddress } from "../records/users-view.ts";
 import type { Asker, Grant, RecordRights } from "../rules/access.ts";
 import { type Referred, type RelatedPage, type RelatedRecord, relatedOf } from "./related-store.ts";
 
@@ -43,15 +44,21 @@ export function createReadable(deps: {
     });
   };
 
+  const shown =
+    (model: TableModel) =>
+    (one: RelatedRecord): RelatedRecord =>
+      model.isUsers ? { ...one, record: withOwnAddress(asker.principal, model, one.record) } : one;
+
   /** Removes the records hidden by a rule that looks at each record. */
   const allowed = (grant: Grant, model: TableModel, found: RelatedRecord[]): MaybePromise<RelatedRecord[]> => {
     // The statement has only records that match a rule's filter.
-    if (grant.kind !== "record") return found;
+    if (grant.kind !== "record") return found.map(shown(model));
     askedCount += found.length;
     if (askedCount > RULE_RECORDS_MAX) throw tooManyToAsk();
     const answers = found.map(({ record }) => rights.coversRead(grant, asker, model, record));
-    if (!answers.some(isPromise)) return found.filter((_, place) => answers[place] === true);
-    return Promise.all(answers).then((settled) => found.filter((_, place) => settled[place] === true));
+    const those = (settled: readonly unknown[]) =>
+      found.filter((_, place) => settled[place] === true).map(shown(model));
+    return answers.some(isPromise) ? Promise.all(answers).then(those) : those(answers);
   };
   const ruleOf = (grant: Grant) => (grant.kind === "filter" ? grant.filter : null);
   const checkCut = (grant: Grant, { isCut }: RelatedPage): void => {
@@ -63,7 +70,7 @@ export function createReadable(deps: {
       chain(grantOf(to), (grant) => {
         const readable = new Map<JsonValue, RelatedRecord>();
         if (grant.kind === "none") return readable;
-        const related = relatedOf(tableOf(to));
+        const related = relatedOf(seenBy(asker.principal, tableOf(to)));
         const query = { column: toColumn, rule: ruleOf(grant), caller };
         const read = (wanted: readonly JsonValue[]): MaybePromise<Map<JsonValue, RelatedRecord>> => {
           return chain(related.byValue(file, wanted, query), (page) => {
@@ -85,7 +92,7 @@ export function createReadable(deps: {
         const readable = (): Map<JsonValue, RelatedRecord[]> =>
           new Map([...lists].map(([value, { found }]) => [value, found]));
         if (grant.kind === "none") return readable();
-        const related = relatedOf(tableOf(edge.from));
+        const related = relatedOf(seenBy(asker.principal, tableOf(edge.from)));
         const query = { column: edge.column, rule: ruleOf(grant), caller };
         const read = (): MaybePromise<Map<JsonValue, RelatedRecord[]>> => {
           const open = [...lists].filter(([, list]) => !list.isComplete);

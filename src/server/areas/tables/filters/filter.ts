@@ -169,9 +169,9 @@ interface FilterOptions {
 
 /**
  * What a caller may read, by table: everything, the records that match a filter, or nothing. Errors: 403 for a table whose rule looks
- * at each record.
+ * at each record. `seesAddresses`: also hidden ones in the table of users; false by default.
  */
-export type ReadableTables = (model: TableModel) => "all" | "nothing" | ParsedFilter;
+export type ReadableTables = ((model: TableModel) => "all" | "nothing" | ParsedFilter) & { seesAddresses?: boolean };
 
 /**
  * Parses a filter of a body or a rule: a list of conditions and groups, or a single group; null for none. Errors: 400 naming the
@@ -297,15 +297,18 @@ class Parsing {
     if (typeof table !== "string" || Object.keys(others).length > 0) {
       throw badField(name, "invalid_value", `${name} must be { table, where }`);
     }
-    const model = this.#model.siblings.get(table);
-    if (model === undefined) {
+    const found = this.#model.siblings.get(table);
+    if (found === undefined) {
       throw badField(
         `${name}.table`,
         "invalid_value",
         `${name}.table: ${table} is not a table of ${this.#model.namespace}`,
       );
     }
-    const readable = this.#options.readable?.(model) ?? "all";
+    const readable = this.#options.readable?.(found) ?? "all";
+    // Rules see every address.
+    const seesAddresses = this.#options.readable === undefined || this.#options.readable.seesAddresses === true;
+    const model = (seesAddresses ? found.full : null) ?? found;
     // The conditions are not looked at: their errors would tell what the table has.
     if (readable === "nothing") return { kind: kind === "some" ? "or" : "not", filters: [] };
     const parsing = new Parsing(model, this.#options, { seen: this.#seen, outer: this.#model });

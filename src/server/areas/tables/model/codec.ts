@@ -65,8 +65,17 @@ function fromValue(column: Column, value: unknown): JsonValue {
 function schemaCodec(model: TableModel): Codec {
   const { columns } = model;
   const converted = columns.filter((column) => column.type === "boolean" || isJsonText(column.type));
+  const renamed = columns.flatMap(({ name, storedAs }) => (storedAs === undefined ? [] : [{ name, storedAs }]));
+  const rename = (row: Row): void => {
+    for (const { name, storedAs } of renamed) {
+      if (row[storedAs] === undefined) continue;
+      row[name] = row[storedAs];
+      delete row[storedAs];
+    }
+  };
   const fromRow = (row: Row): TableRecord => {
     const record = row as TableRecord;
+    rename(row);
     for (const column of converted) record[column.name] = fromValue(column, row[column.name]);
     return record;
   };
@@ -74,6 +83,7 @@ function schemaCodec(model: TableModel): Codec {
     fromRow,
     // Column by column, which is twice as fast as row by row; in many tables no column is converted.
     fromRows(rows) {
+      if (renamed.length > 0) for (const row of rows) rename(row);
       for (const { name, type } of converted) {
         // The column was not read.
         if (rows[0]?.[name] === undefined) continue;

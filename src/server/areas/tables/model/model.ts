@@ -21,6 +21,8 @@ export interface Column {
   field: Field | null;
   /** Quoted identifier. */
   sql: string;
+  /** The name in the file, where it is another one. */
+  storedAs?: string;
   isNullable: boolean;
   isUnique: boolean;
   /** Quoted name of the R-tree of a `geo` field; null for other types. */
@@ -100,10 +102,21 @@ export interface TableModel {
   /** References from this table to others. */
   outgoing: ReferenceEdge[];
   incoming: ReferenceEdge[];
+  /** Whether it is the table of users. Its `email` is the address that everybody may see. */
+  isUsers: boolean;
+  /** The table of users as the server sees it, with all addresses; null for other tables. */
+  full: TableModel | null;
 }
 
 /** Column with the fields of a schemaless record. No field can have this name: field names do not begin with `_platform`. */
 export const DOCUMENT_COLUMN = "_platform_document";
+
+/**
+ * Columns of the table of users beside those of its fields: the address, whoever may see it, and the number of the account, which tells
+ * accounts apart that have had one id after each other.
+ */
+export const ADDRESS_COLUMN = "_platform_address";
+export const BIRTH_COLUMN = "_platform_birth";
 
 const SQL_TYPES: Readonly<Record<Column["type"], "TEXT" | "REAL" | "INTEGER">> = {
   string: "TEXT",
@@ -130,8 +143,18 @@ export function compileTables(
   for (const model of models.values()) {
     model.siblings = models;
     joinReferences(model, models);
+    if (model.isUsers) model.full = withAddresses(model);
   }
   return models;
+}
+
+/** Returns the table of users with all addresses: the same records, by the same indexes. */
+function withAddresses(model: TableModel): TableModel {
+  const columns = model.columns.map((column) =>
+    column.name === "email" ? { ...column, sql: quoteIdentifier(ADDRESS_COLUMN), storedAs: ADDRESS_COLUMN } : column,
+  );
+  const byName = new Map(columns.map((column) => [column.name, column]));
+  return { ...model, columns, byName, selectList: columns.map(({ sql }) => sql).join(", ") };
 }
 
 const NO_SIBLINGS: TableModel["siblings"] = new Map();
@@ -164,6 +187,8 @@ function compileTable(namespace: string, name: string, config: TableConfig): Tab
     siblings: NO_SIBLINGS,
     outgoing: [],
     incoming: [],
+    isUsers: config.isUsers === true,
+    full: null,
   };
 }
 
@@ -268,6 +293,11 @@ function joinReferences(model: TableModel, models: ReadonlyMap<string, TableMode
   }
 }
 
+const ACCOUNT_COLUMNS: readonly DeclaredColumn[] = [
+  { name: ADDRESS_COLUMN, type: "TEXT", notNull: false, unique: false, check: null, references: null, values: null },
+  { name: BIRTH_COLUMN, type: "INTEGER", notNull: false, unique: false, check: null, references: null, values: null },
+];
+
 /** Returns the declaration that the file has to match. */
 export function declareTable(model: TableModel): DeclaredTable {
   const columns = model.columns.map((column) => declareColumn(model, column));
@@ -275,7 +305,7 @@ export function declareTable(model: TableModel): DeclaredTable {
     name: model.name,
     kind: model.isSchemaless ? "schemaless" : "schema",
     columnKinds: Object.fromEntries(model.columns.map((column) => [column.name, column.type])),
-    columns,
+    columns: model.isUsers ? [...columns, ...ACCOUNT_COLUMNS] : columns,
     indexes: indexesOf(model.columns, model.config).map((index) => ({
       fields: [...indexColumns(index)],
       unique: index.unique === true,
@@ -365,11 +395,16 @@ export function checkedFields(
 export function declaredNamespaces(
   databases: Readonly<Record<string, NamespaceConfig>>,
 ): RehearsalJob["namespaces"][number][] {
-  return Object.entries(databases).map(([name, config]) => ({
-    name,
-    isDynamic: config.instance === true,
-    tables: [...compileTables(name, config.tables).values()].map(declareTable),
-  }));
+  return Object.entries(databases).map(([name, config]) => {
+    const models = [...compileTables(name, config.tables).values()];
+    const users = models.find(({ isUsers }) => isUsers);
+    return {
+      name,
+      isDynamic: config.instance === true,
+      tables: models.map(declareTable),
+      ...(users === undefined ? {} : { first: users.name }),
+    };
+  });
 }
 
 /** Pattern of an instance id, which cannot contain a path, and cannot be `tables`, a segment of the endpoints' paths. */

@@ -6,6 +6,7 @@ import { filterJson } from "../filters/filter-json.ts";
 import type { TableModel } from "../model/model.ts";
 import type { CountValues } from "../model/requests.ts";
 import type { Table } from "../records/namespaces.ts";
+import { seesAddresses } from "../records/users-view.ts";
 import type { Asker, Grant, RecordRights } from "../rules/access.ts";
 
 /** For filters without relations. */
@@ -47,6 +48,7 @@ export function createReadableTables(rights: RecordRights) {
       if (grant.kind === "filter") return grant.filter;
       throw forbidden(`The read rule of ${model.name} looks at each record, so that no relation can ask this table`);
     };
+    readable.seesAddresses = seesAddresses(principal);
     return pending.length === 0 ? readable : Promise.all(pending).then(() => readable);
   };
 }

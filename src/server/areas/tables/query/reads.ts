@@ -16,6 +16,7 @@ import type { TableModel } from "../model/model.ts";
 import type { CountValues, GetValues, ListValues, ReadRequest } from "../model/requests.ts";
 import type { Table } from "../records/namespaces.ts";
 import { LongRecord } from "../records/store.ts";
+import { withOwnAddress } from "../records/users-view.ts";
 import { denied, type Grant, type RecordRights } from "../rules/access.ts";
 import { encodeCursor } from "./cursor.ts";
 import { KeptLists, ListText } from "./kept-lists.ts";
@@ -145,8 +146,8 @@ export function createReads({ rights, expanding }: { rights: RecordRights; expan
         const covered = granted.kind === "record" ? rights.coversRead(granted, asker, model, record) : true;
         return chain(covered, (isAllowed) => {
           if (!isAllowed) throw denied(principal);
-          if (expand === null) return pick(record, fields);
-          const shown = (one: TableRecord) => pick(one, fields);
+          const shown = (one: TableRecord) => withOwnAddress(principal, model, pick(one, fields));
+          if (expand === null) return shown(record);
           const expanded = listTurns.soon(() => expanding.answers(principal, source, expand, [record], shown, asked));
           return chain(expanded, ([one = record]) => one);
         });
@@ -194,7 +195,9 @@ function createListed(
   return (asked: ReadRequest<ListValues>, source: Source): MaybePromise<ListResult | ListText> =>
     chain(grant(asked.principal, source), (granted) => {
       const { file, table } = source;
-      const text = file === null || granted.kind !== "all" ? undefined : asked.queryText?.();
+      // In the table of users, callers see different addresses.
+      const isForAll = granted.kind === "all" && !table.model.isUsers;
+      const text = file === null || !isForAll ? undefined : asked.queryText?.();
       file?.assertReadable();
       const known = file === null || text === undefined ? null : kept.find(file, table.model, text);
       if (known instanceof ListText) {
@@ -251,9 +254,9 @@ function createListing(expanding: Expanding, allReadable: ReadRights["allReadabl
       if (records.length > request.limit) records.length = request.limit;
       if (request.paging.mode === "before") records.reverse();
       return chain(allReadable(principal, source, granted, records), () => {
-        const answer = envelope(request, records, hasMore, total);
+        const shown = (record: TableRecord) => withOwnAddress(principal, source.table.model, shownIn(request, record));
+        const answer = envelope(request, records, shown, hasMore, total);
         if (request.expand === null) return answer;
-        const shown = (record: TableRecord) => shownIn(request, record);
         const expanded = expanding.answers(principal, source, request.expand, records, shown, asked);
         return chain(expanded, (items) => ({ ...answer, items }));
       });
@@ -294,13 +297,19 @@ export async function firstById(
 }
 
 /** Returns the answer of a list. [TB1] [TB2] [TB3] */
-function envelope(request: ListRequest, records: TableRecord[], hasMore: boolean, total: number | null): ListResult {
-  const { paging, limit, sort, fields, near, isTotalAsked } = request;
+function envelope(
+  request: ListRequest,
+  records: TableRecord[],
+  shown: (record: TableRecord) => TableRecord,
+  hasMore: boolean,
+  total: number | null,
+): ListResult {
+  const { paging, limit, sort, near, isTotalAsked } = request;
   const isKeyset = paging.mode === "after" || paging.mode === "before";
   const last = paging.mode === "before" ? records[0] : records.at(-1);
   const hasCursor = hasMore && paging.mode !== "offset" && near === null;
   return {
-    items: fields === null && near === null ? records : records.map((record) => shownIn(request, record)),
+    items: records.map(shown),
     total,
     page: isKeyset ? null : Math.floor(offsetOf(paging) / limit) + 1,
     perPage: isKeyset ? null : limit,

@@ -12,6 +12,7 @@ import { RANKED_RECORDS_MAX, SEARCH_PAGE_BYTES_MAX, SEARCH_TIMEOUT_MS } from "..
 import { isJsonText, type TableModel } from "../model/model.ts";
 import type { ReadRequest, SearchValues } from "../model/requests.ts";
 import type { Table } from "../records/namespaces.ts";
+import { withOwnAddress } from "../records/users-view.ts";
 import { limitOf, parseFields, parseFilters, pick } from "./list-query.ts";
 import { notByRecord, type Reads, type Source } from "./reads.ts";
 import { foundSql, pageSql, planSearch } from "./search-plan.ts";
@@ -55,7 +56,7 @@ export function createSearch(deps: { reads: Reads; expanding: Expanding }): Sear
       const hits = await readHits({ table, file, caller: asked }, statement, shape);
       const records = hits.map(({ record }) => record);
       const shown = (record: TableRecord, place: number) => ({
-        ...pick(record, fields),
+        ...withOwnAddress(principal, model, pick(record, fields)),
         highlights: hits[place]?.highlights ?? {},
       });
       const items = await deps.expanding.answers(principal, source, expand, records, shown, asked);

@@ -4,11 +4,13 @@ import { LRUCache } from "lru-cache";
 import type { Ids } from "../../../../kernel/ids.ts";
 import type { Logger } from "../../../../kernel/logger.ts";
 import { chain, type MaybePromise } from "../../../../kernel/maybe-promise.ts";
+import type { AccountMembers } from "../../../access/account-records.ts";
 import type { NamespaceConfig } from "../../../config/types.ts";
 import {
   type Change,
   createInstanceFiles,
   type DatabaseFile,
+  type DeclaredOptions,
   type FormerDatetimes,
   holdsRecords,
   type InstanceFiles,
@@ -22,6 +24,7 @@ import { SHAPE_LENGTH_MAX, SHAPES_LENGTH_MAX } from "../limits.ts";
 import { compileTables, declareTable, type TableModel } from "../model/model.ts";
 import { createValidator, type Validator } from "../model/validation.ts";
 import { countedNamespaces, createCreators } from "./creators.ts";
+import { fillUsers } from "./fill-users.ts";
 import { createTableStore, type TableStore } from "./store.ts";
 
 export interface Table {
@@ -30,6 +33,14 @@ export interface Table {
   validator: Validator;
   /** Statement cache of all tables. */
   shapes: ShapeCache;
+  /** The table of users with all addresses, for reads of the server and of rules; null for other tables. */
+  full: Table | null;
+}
+
+/** Returns a table and how it reads and checks records. */
+function createTable(model: TableModel, shapes: ShapeCache): Table {
+  const full = model.full === null ? null : createTable(model.full, shapes);
+  return { model, store: createTableStore(model), validator: createValidator(model), shapes, full };
 }
 
 /** Memoises a function of tables: it is called once per table. */
@@ -98,6 +109,8 @@ export function openNamespaces(deps: {
   outbox?: TablesOutbox | undefined;
   /** The file `system.db`, which counts the instances of users. */
   systemFile: DatabaseFile;
+  /** The accounts, to fill a new table of users with. */
+  accounts: () => Iterable<AccountMembers>;
 }): ReadonlyMap<string, Namespace> {
   const namespaces = new Map<string, Namespace>();
   const counted = countedNamespaces(deps.systemFile);
@@ -109,14 +122,7 @@ export function openNamespaces(deps: {
     refuseOtherKind(deps.directory, name, config);
     const models = compileTables(name, config.tables);
     const tables = new Map<string, Table>();
-    for (const model of models.values()) {
-      tables.set(model.name, {
-        model,
-        store: createTableStore(model),
-        validator: createValidator(model),
-        shapes,
-      });
-    }
+    for (const model of models.values()) tables.set(model.name, createTable(model, shapes));
     const declared = [...models.values()].map(declareTable);
     const outboxOf = (instanceId: string | null): OutboxOptions | undefined => {
       const place = { namespace: name, instanceId };
@@ -155,6 +161,7 @@ export function openNamespaces(deps: {
     } else {
       const file = openUpgraded(deps.engine, join(deps.directory, `${name}.db`), {
         declaration: { tables: declared, options: { namespace: name } },
+        ...firstOf(models, deps.accounts),
         onFormer: (former) => logFormer(deps.logger, former, null),
         onFailure: (cause) =>
           deps.logger.error(`databases.${name}: its datetimes could not be rewritten, and its requests are 503`, {
@@ -183,6 +190,16 @@ function logFormer(logger: Logger, fields: readonly FormerDatetimes[], instanceI
       about,
     );
   }
+}
+
+/** Fills a table of users that a file has not had, before its migrations. */
+function firstOf(
+  models: ReadonlyMap<string, TableModel>,
+  accounts: () => Iterable<AccountMembers>,
+): Pick<DeclaredOptions, "first"> {
+  const users = [...models.values()].find(({ isUsers }) => isUsers);
+  if (users === undefined) return {};
+  return { first: { table: users.name, fill: (sqlite) => fillUsers(sqlite, users, accounts()) } };
 }
 
 const ENDING = ".db";

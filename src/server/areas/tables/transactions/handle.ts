@@ -9,6 +9,7 @@ import { FILTER_CONDITIONS_MAX, LIMIT_MAX } from "../limits.ts";
 import { preparedOf } from "../query/prepared-reads.ts";
 import { notByRecord } from "../query/reads.ts";
 import type { Table } from "../records/namespaces.ts";
+import { seenBy, withOwnAddress } from "../records/users-view.ts";
 import { denied } from "../rules/access.ts";
 import { Suspended } from "../rules/decisions.ts";
 import type { Asking, WriteGrants } from "../write/asking.ts";
@@ -97,8 +98,11 @@ interface Scope {
 
 function createTransactionTable({ deps, context, nextIndex, assertOpen }: Scope, table: Table): TransactionTable {
   const { mutations, writes, asking } = deps;
-  const { model, store, validator } = table;
+  const { model, validator } = table;
   const { tx, principal } = context;
+  const seen = seenBy(principal, table);
+  const { store } = seen;
+  const shown = (record: TableRecord) => withOwnAddress(principal, model, record);
   const granted = new Map<string, WriteGrants>();
   const grantsFor = (actions: readonly Action[]): WriteGrants => {
     const key = actions.join();
@@ -135,8 +139,8 @@ function createTransactionTable({ deps, context, nextIndex, assertOpen }: Scope,
     const { read } = grantsFor([]);
     if (read.kind === "none") throw denied(principal);
     if (read.kind === "record") throw notByRecord(principal);
-    const parsed = parseFilter(model, filter, { name: "filter", conditionsMax: FILTER_CONDITIONS_MAX });
-    return store.matching(tx, preparedOf(table).first(parsed, read, limit));
+    const parsed = parseFilter(seen.model, filter, { name: "filter", conditionsMax: FILTER_CONDITIONS_MAX });
+    return store.matching(tx, preparedOf(seen).first(parsed, read, limit)).map(shown);
   };
 
   /** Returns the record as GET does; null for an HTTP 404. Errors: 401, 403. */
@@ -151,7 +155,7 @@ function createTransactionTable({ deps, context, nextIndex, assertOpen }: Scope,
       return null;
     }
     try {
-      if (asking.covers(context, grants.read, table, { record })) return record;
+      if (asking.covers(context, grants.read, table, { record })) return shown(record);
     } catch (cause) {
       if (cause instanceof Suspended) throw mustNotWait(table, "the read rule");
       throw cause;

@@ -5,6 +5,7 @@ import { withInstants } from "../model/instants.ts";
 import type { TableModel } from "../model/model.ts";
 import { preparedOf } from "../query/prepared-reads.ts";
 import type { Table } from "../records/namespaces.ts";
+import { seenBy, withOwnAddress } from "../records/users-view.ts";
 import { type Asker, denied, type Grant, type RecordPair, type RecordRights } from "../rules/access.ts";
 import type { TableAction } from "../rules/calling.ts";
 import { toldOfSent } from "./telling.ts";
@@ -106,7 +107,11 @@ export function createAsking(rights: RecordRights): Asking {
       return true;
     },
     shown(context, grants, table, { record, sent }) {
-      if (covers(context, grants.read, table, { record })) return record;
+      if (covers(context, grants.read, table, { record })) {
+        const seen = seenBy(context.principal, table);
+        if (seen !== table) return seen.store.get(context.tx, String(record["id"])) ?? record;
+        return withOwnAddress(context.principal, table.model, record);
+      }
       // The values as sent: a hook may have replaced them.
       const shown: TableRecord = { id: record["id"] ?? null };
       for (const name of Object.keys(sent)) {

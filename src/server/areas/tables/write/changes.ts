@@ -10,6 +10,8 @@ import { isOperator, noInstant, refuse, type Validator } from "../model/validati
 
 /** Fields that the server sets. A client may send them back with a whole record; they are ignored. [TB25] */
 const SERVER_FIELDS = ["id", "createdAt", "updatedAt"];
+/** Fields of the table of users that are ignored in the same way: the account has endpoints for them. */
+const ACCOUNT_FIELDS = ["email", "isAnonymous"];
 
 /** Changes of a request: values, and operators that need the stored record. */
 export interface Patch {
@@ -48,7 +50,9 @@ export function parsePatch(model: TableModel, validator: Validator, body: JsonOb
   if (Object.hasOwn(body, "__proto__")) refuseProto();
   for (const name in body) {
     const value = body[name];
-    const isIgnored = SERVER_FIELDS.includes(name) && (model.isSchemaless || name === "id" || model.byName.has(name));
+    const isIgnored =
+      (SERVER_FIELDS.includes(name) && (model.isSchemaless || name === "id" || model.byName.has(name))) ||
+      (model.isUsers && ACCOUNT_FIELDS.includes(name));
     // Undefined members, which the server's own code may pass, are left out.
     if (value === undefined || isIgnored) {
       leftOut.push(name);

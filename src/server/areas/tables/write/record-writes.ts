@@ -11,6 +11,7 @@ import type { TableModel } from "../model/model.ts";
 import { constraintProblem } from "../model/problems.ts";
 import { idProblem, refuse } from "../model/validation.ts";
 import type { Table } from "../records/namespaces.ts";
+import { refuseAccountWrites } from "../records/users-view.ts";
 import type { RecordRights } from "../rules/access.ts";
 import { applyChanges, refuseOperators, serverChanges, withDefaults, withoutNull } from "./changes.ts";
 import { createHookCalls, hook, later } from "./hook-calls.ts";
@@ -49,6 +50,7 @@ export function createRecordWrites(deps: {
       preparedRecord(context.principal, table, body, { id: context.newId(index), now: context.now }, context.prepared),
 
     insert(context, table, prepared) {
+      refuseAccountWrites(table.model, ["insert"]);
       const { tx, now } = context;
       let record = prepared;
       const before = hook(table, "beforeInsert");
@@ -107,6 +109,7 @@ export function createRecordWrites(deps: {
     },
 
     delete(context, table, stored) {
+      refuseAccountWrites(table.model, ["delete"]);
       const before = hook(table, "beforeDelete");
       if (before !== undefined) call(context, table, before, { hook: "beforeDelete", records: [stored] });
       constrained(table, () => references.delete(context, table, stored));

@@ -9,6 +9,7 @@ import { RESTARTS_MAX } from "../limits.ts";
 import type { RuleScope } from "../lookups/calls.ts";
 import type { TableModel } from "../model/model.ts";
 import { StoredBytes } from "../model/record-size.ts";
+import { refuseAccountWrites } from "../records/users-view.ts";
 import { type Asker, denied, mayAllow, NONE, type RecordRights } from "../rules/access.ts";
 import type { TableAction } from "../rules/calling.ts";
 import { Decisions, Suspended } from "../rules/decisions.ts";
@@ -53,6 +54,8 @@ export interface Writes {
 export const createGranting =
   (rights: RecordRights): Writes["grants"] =>
   (asker, model, actions, { demand = "each", isBatch = false } = {}) => {
+    // What a batch may have is asked before its operations are known.
+    if (demand !== "either" || !actions.includes("delete")) refuseAccountWrites(model, actions);
     const asked = ["read" as const, ...actions].map((action) => rights.grant(asker, model, action));
     const settled = asked.some(isPromise) ? Promise.all(asked) : (asked as Awaited<(typeof asked)[number]>[]);
     return chain(settled, ([read = NONE, ...granted]) => {

@@ -117,4 +117,7 @@ export const TableShape = Type.Object({
   hooks: Type.Optional(Type.Unsafe<TableHooks>(Hooks)),
   migrations: Type.Optional(Migrations),
 });
-export interface TableConfig extends Static<typeof TableShape> {}
+export interface TableConfig extends Static<typeof TableShape> {
+  /** Whether it is the table that `auth.users` declares. Set by the check of the config, in which it cannot be written. */
+  isUsers?: true;
+}

@@ -1,0 +1,233 @@
+import type { Logger } from "../../../../kernel/logger.ts";
+import { nextTurn } from "../../../../kernel/time/scheduler.ts";
+import type { AccountMarks, AccountMembers, AccountRecords } from "../../../access/account-records.ts";
+import type { Readable } from "../../../db/query.ts";
+import type { DatabaseFile, Transaction } from "../../../db/types.ts";
+import {
+  accountById,
+  accountsAfter,
+  beginFollowing,
+  deleteMark,
+  deleteMarks,
+  endFollowing,
+  following,
+  markedUsers,
+  markOf,
+  nextMark,
+  relyOn,
+  setFollowing,
+  setMark,
+} from "../statements/records.ts";
+import { type AccountsTx, copy, type Files, mend, settle } from "./machine.ts";
+
+/** Accounts whose records somebody waits for. */
+interface Waiting {
+  ids: readonly string[];
+  resolve(): void;
+  reject(cause: unknown): void;
+}
+
+/** Accounts that are copied in one commit. */
+const COPIED_TOGETHER = 100;
+const ACCOUNTS_PER_PAGE = 1_000;
+
+/** Keeps the records of the table of users like the accounts. */
+export interface FollowingRecords extends AccountMarks {
+  /** Returns all accounts in order of creation. */
+  accounts(): Iterable<AccountMembers>;
+  /** Brings the records up to date, and keeps them so from now on. Before that, accounts are only marked. */
+  attach(records: AccountRecords): Promise<void>;
+  /** Waits for what is under way. */
+  stop(): Promise<void>;
+}
+
+/** Does nothing: there is no table of users. */
+const NOT_FOLLOWING: FollowingRecords = {
+  mark() {},
+  copied: () => Promise.resolve(),
+  accounts: () => [],
+  attach: () => Promise.resolve(),
+  stop: () => Promise.resolve(),
+};
+
+/**
+ * Begins to mark accounts. `place`: the table of users; null: there is none, and what was followed before is forgotten, since accounts
+ * change without marks from now on.
+ */
+export async function followAccounts(deps: {
+  file: DatabaseFile;
+  place: string | null;
+  logger: Logger;
+}): Promise<FollowingRecords> {
+  const { file, place, logger } = deps;
+  const isFollowing = following.get(file, {}) !== null;
+  if (place !== null) {
+    if (!isFollowing) await file.write((tx) => beginFollowing.run(tx, {}));
+    return new Following(file, place, logger);
+  }
+  if (isFollowing) {
+    await file.write((tx) => {
+      deleteMarks.run(tx, {});
+      endFollowing.run(tx, {});
+    });
+  }
+  return NOT_FOLLOWING;
+}
+
+class Following implements FollowingRecords {
+  readonly #file: DatabaseFile;
+  readonly #place: string;
+  readonly #logger: Logger;
+  /** The files, once the records are as the accounts were. */
+  #files: Files | null = null;
+  #waiting: Waiting[] = [];
+  #running: Promise<void> | null = null;
+  readonly #settling = new Set<Promise<void>>();
+  /** Whether marks may be left of a copy that failed. */
+  #isBehind = false;
+
+  constructor(file: DatabaseFile, place: string, logger: Logger) {
+    this.#file = file;
+    this.#place = place;
+    this.#logger = logger;
+  }
+
+  mark(tx: Transaction, id: string): void {
+    markIn(tx, id);
+  }
+
+  copied(ids: readonly string[]): Promise<void> {
+    if (this.#files === null || ids.length === 0) return Promise.resolve();
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    this.#waiting.push({ ids, resolve, reject });
+    this.#running ??= this.#run(this.#files);
+    return promise;
+  }
+
+  *accounts(): Generator<AccountMembers> {
+    for (let after = 0; ; ) {
+      const page = accountsAfter.all(this.#file, { after, limit: ACCOUNTS_PER_PAGE });
+      for (const row of page) yield membersOf(row);
+      const last = page.at(-1);
+      if (last === undefined) return;
+      after = last.seq;
+    }
+  }
+
+  async attach(records: AccountRecords): Promise<void> {
+    const file = this.#file;
+    const place = this.#place;
+    const files: Files = {
+      system: (work) =>
+        // An object is never a promise, which the type cannot see through `T`.
+        file
+          .write<{ result: unknown }>((tx) => ({ result: work(accountsTx(tx, place)) }))
+          .then(({ result }) => result as ReturnType<typeof work>),
+      readSystem: (work) => work(accountsView(file, place)),
+      data: (work) => records.write(work),
+      records,
+      pause: nextTurn,
+    };
+    await records.ready();
+    await mend(files);
+    this.#files = files;
+  }
+
+  async stop(): Promise<void> {
+    await this.#running;
+    await Promise.all(this.#settling);
+  }
+
+  /** Copies for those who wait, several of them together, until nobody waits. */
+  async #run(files: Files): Promise<void> {
+    while (this.#waiting.length > 0) {
+      const round: Waiting[] = [];
+      let count = 0;
+      for (const next of this.#waiting) {
+        if (round.length > 0 && count + next.ids.length > COPIED_TOGETHER) break;
+        round.push(next);
+        count += next.ids.length;
+      }
+      this.#waiting = this.#waiting.slice(round.length);
+      const ids = round.flatMap((one) => one.ids);
+      try {
+        for (let at = 0; at < ids.length; at += COPIED_TOGETHER)
+          await this.#copy(files, ids.slice(at, at + COPIED_TOGETHER));
+        for (const { resolve } of round) resolve();
+        if (this.#isBehind) await this.#catchUp(files);
+      } catch (cause) {
+        // Their marks stay, for the next copy or the next start.
+        this.#isBehind = true;
+        for (const { reject } of round) reject(cause);
+      }
+    }
+    this.#running = null;
+  }
+
+  async #catchUp(files: Files): Promise<void> {
+    await Promise.all(this.#settling);
+    while (
+      await this.#copy(
+        files,
+        files.readSystem((tx) => tx.marked(COPIED_TOGETHER)),
+      )
+    ) {
+      await Promise.all(this.#settling);
+    }
+    this.#isBehind = false;
+  }
+
+  /** false: nothing was marked. */
+  async #copy(files: Files, ids: readonly string[]): Promise<boolean> {
+    const copied = await copy(files, ids);
+    if (copied === null) return false;
+    // Nobody waits for it: a mark that stays is copied again by the next start.
+    const settled = settle(files, copied).catch((cause: unknown) => {
+      this.#logger.error("The marks of copied accounts could not be taken off", { cause });
+    });
+    this.#settling.add(settled);
+    void settled.then(() => this.#settling.delete(settled));
+    return true;
+  }
+}
+
+function membersOf(row: NonNullable<ReturnType<typeof accountById.get>>): AccountMembers {
+  const { seq, emailVisibility, ...members } = row;
+  return { ...members, birth: seq, isEmailPublic: emailVisibility === "public" };
+}
+
+function markIn(tx: Transaction, id: string): void {
+  const next = nextMark.get(tx, {});
+  if (next === null) throw new Error("accounts are marked, and nobody follows them");
+  setMark.run(tx, { userId: id, mark: next.lastMark });
+}
+
+type AccountsView = Pick<AccountsTx, "account" | "markOf" | "marked" | "accountsAfter" | "seen">;
+
+function accountsView(sql: Readable, place: string): AccountsView {
+  return {
+    account(id) {
+      const row = accountById.get(sql, { id });
+      return row === null ? null : membersOf(row);
+    },
+    markOf: (id) => markOf.get(sql, { userId: id })?.mark ?? null,
+    marked: (limit) => markedUsers.all(sql, { limit }).map(({ userId }) => userId),
+    accountsAfter: (after, limit) => accountsAfter.all(sql, { after, limit }).map(membersOf),
+    seen() {
+      const row = following.get(sql, {});
+      return { last: row?.lastMark ?? 0, count: row === null || row.place !== place ? null : row.seenCount };
+    },
+  };
+}
+
+function accountsTx(tx: Transaction, place: string): AccountsTx {
+  const view = accountsView(tx, place);
+  return {
+    ...view,
+    mark: (id) => markIn(tx, id),
+    unmark: (id, mark) => void deleteMark.run(tx, { userId: id, mark }),
+    relyOn: (count) => void relyOn.run(tx, { count }),
+    agree: ({ count, mark }) =>
+      void setFollowing.run(tx, { place, lastMark: Math.max(view.seen().last, mark), seenCount: count }),
+  };
+}

@@ -1,0 +1,135 @@
+import type { AccountMembers, RecordsTx } from "../../../access/account-records.ts";
+
+// Keeps a record for each account, in two files that cannot commit together.
+//
+// system.db has the truth about accounts, and a list of those that the records may lack: marks. A mark is written in the commit that
+// creates, changes or deletes the account. What is marked is copied, then the mark is taken off; copying twice does no harm. So a crash
+// between any two commits loses nothing: `mend` copies what is marked before anything is answered.
+//
+//   sign-up, change, deletion   system: account + mark  → data: record  → system: mark off
+//
+// Each file also knows how far it has seen the other one: one that is older than that was restored, and then all is compared.
+
+/** One commit of system.db. Reading it at the same time is enough for what only reads. */
+export interface AccountsTx {
+  account(id: string): AccountMembers | null;
+  markOf(id: string): number | null;
+  marked(limit: number): string[];
+  /** In order of creation, after the one with this birth. */
+  accountsAfter(birth: number, limit: number): AccountMembers[];
+  /** Lists the account, with a number that grows with each mark. */
+  mark(id: string): void;
+  /** Takes the mark off unless it is a newer one. */
+  unmark(id: string, mark: number): void;
+  /** Relies on a count of the other file that has the copies. */
+  relyOn(count: number): void;
+  /** Takes over the count of the other file, and gives no number from now on that it may have heard of. */
+  agree(data: { readonly count: number; readonly mark: number }): void;
+  /** `last`: the last number; `count`: the highest of the other file that this one relies on; null: it is another file. */
+  seen(): { readonly last: number; readonly count: number | null };
+}
+
+/** What can be read of the records. */
+export interface RecordsView {
+  isCopy(id: string, account: AccountMembers | null): boolean;
+  ids(page: { after: string; limit: number }): string[];
+  seen(): { readonly count: number; readonly mark: number };
+}
+
+export interface Files {
+  system<T>(work: (tx: AccountsTx) => T): Promise<T>;
+  /** Reads accounts without a commit. */
+  readSystem<T>(work: (tx: Pick<AccountsTx, "account" | "markOf" | "marked" | "accountsAfter" | "seen">) => T): T;
+  data<T>(work: (tx: RecordsTx) => T): Promise<T>;
+  readonly records: RecordsView;
+  /** Lets others have the event loop. */
+  pause(): Promise<void>;
+}
+
+/** Accounts that are copied, or compared, together. */
+const TOGETHER = 100;
+
+/** A copy that is on disk, and whose marks are to be taken off. */
+export interface Copied {
+  marks: readonly { id: string; mark: number }[];
+  count: number;
+}
+
+/** Copies accounts that are marked. They are read in the turn in which the commit is queued, so that no older state follows a newer one. */
+export async function copy({ readSystem, data }: Files, ids: readonly string[]): Promise<Copied | null> {
+  const found = readSystem((tx) =>
+    ids.flatMap((id) => {
+      const mark = tx.markOf(id);
+      return mark === null ? [] : [{ id, mark, account: tx.account(id) }];
+    }),
+  );
+  if (found.length === 0) return null;
+  const count = await data((tx) => {
+    for (const { id, account } of found) {
+      if (account === null) tx.remove(id);
+      else tx.put(account);
+    }
+    return tx.heard(Math.max(...found.map(({ mark }) => mark)));
+  });
+  return { marks: found, count };
+}
+
+/** Takes the marks of copied accounts off, but for those that were marked again. */
+export const settle = ({ system }: Files, { marks, count }: Copied): Promise<void> =>
+  system((tx) => {
+    tx.relyOn(count);
+    for (const { id, mark } of marks) tx.unmark(id, mark);
+  });
+
+/** Does what a crash, a restore or the first start has left, before anything is answered. */
+export async function mend(files: Files): Promise<void> {
+  // First: what follows moves the counts that tell.
+  if (isApart(files)) await compare(files);
+  for (;;) {
+    const copied = await copy(
+      files,
+      files.readSystem((tx) => tx.marked(TOGETHER)),
+    );
+    if (copied === null) break;
+    await settle(files, copied);
+  }
+  // From now on the file is known to have been compared, also where there was nothing to copy.
+  if (files.records.seen().count === 0) await files.data((tx) => tx.heard(0));
+}
+
+/** Whether one of the files is older than the other one has seen it: it was restored, or has never had a record. */
+function isApart({ readSystem, records }: Files): boolean {
+  const system = readSystem((tx) => tx.seen());
+  const data = records.seen();
+  return system.count === null || data.count === 0 || data.count < system.count || data.mark > system.last;
+}
+
+/** Marks every account whose record differs from it, and every record that has no account. */
+async function compare(files: Files): Promise<void> {
+  const { system, readSystem, records } = files;
+  const mark = async (ids: readonly string[]): Promise<void> => {
+    if (ids.length > 0) {
+      await system((tx) => {
+        for (const id of ids) tx.mark(id);
+      });
+    } else await files.pause();
+  };
+  const seen = records.seen();
+  // First, so that the marks have numbers that the other file has not heard of. Its count is taken over at the end.
+  await system((tx) => tx.agree({ count: Number.MAX_SAFE_INTEGER, mark: seen.mark }));
+  for (let after = 0; ; ) {
+    const page = readSystem((tx) => tx.accountsAfter(after, TOGETHER));
+    await mark(page.filter((account) => !records.isCopy(account.id, account)).map(({ id }) => id));
+    const last = page.at(-1);
+    if (last === undefined) break;
+    after = last.birth;
+  }
+  for (let after = ""; ; ) {
+    const ids = records.ids({ after, limit: TOGETHER });
+    await mark(readSystem((tx) => ids.filter((id) => tx.account(id) === null)));
+    const last = ids.at(-1);
+    if (last === undefined) break;
+    after = last;
+  }
+  await system((tx) => tx.agree(seen));
+}

@@ -1,0 +1,295 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import type { JsonObject } from "../../../src/kernel/json/json.ts";
+import {
+  type HttpClient,
+  type ListAnswer,
+  openSocket,
+  type SignedIn,
+  signIn,
+  type TestPlatform,
+  testPlatform,
+} from "../../support/index.ts";
+
+// The table with one record for each account.
+
+const CONFIG = `{
+  auth: { anonymous: true, users: {
+    in: "shared",
+    schema: { bio: { type: "text" }, points: { type: "integer", default: 3 }, handle: { type: "string", unique: true } },
+    fts: ["displayName", "bio"],
+    indexes: [{ fields: ["displayName"] }],
+    access: { read: (auth) => auth !== null, update: (auth, user) => auth !== null && user.id === auth.id },
+  } },
+  serviceKeys: {
+    plain: { key: "plain-key-0123456789abcdefghijklmnopqrstuv", scopes: ["db:shared:*:read"] },
+    reader: {
+      key: "reader-key-0123456789abcdefghijklmnopqrstu", scopes: ["db:shared:*:read", "auth:admin:*:read"],
+    },
+  },
+  databases: { shared: { tables: {
+    invites: {
+      schema: { userId: { type: "string", unique: true }, address: { type: "string" } },
+      access: {
+        // By what a rule sees of another record: the address of the invited user.
+        read: (auth, invite, context) => context.table("users").get(invite.userId)?.email === invite.address,
+        insert: () => [{ some: { table: "users", where: [
+          ["id", "==", { field: "userId" }], ["email", "==", { field: "address" }],
+        ] } }],
+      },
+    },
+  } } },
+  routes: (api) => api
+    .get("/server", ({ app, query }) => app.db("shared").table("users").list({ filter: JSON.parse(query.filter) }))
+    .get("/inside", ({ app, query }) =>
+      app.db("shared").transaction((tx) => tx.table("users").list([["email", "==", query.email]])))
+    .post("/insert", ({ app }) => app.db("shared").table("users").insert({ id: "x" }))
+    .post("/inside", ({ app }) => app.db("shared").transaction((tx) => tx.table("users").delete("x")))
+    .post("/create", ({ app, body }) => app.users.create(body)),
+}`;
+
+let platform: TestPlatform;
+let ann: SignedIn;
+let bob: SignedIn;
+let plain: HttpClient;
+let reader: HttpClient;
+beforeAll(async () => {
+  platform = await testPlatform({ config: CONFIG });
+  [ann, bob] = [await signIn(platform), await signIn(platform)];
+  plain = platform.withKey("plain-key-0123456789abcdefghijklmnopqrstuv");
+  reader = platform.withKey("reader-key-0123456789abcdefghijklmnopqrstu");
+});
+afterAll(() => platform.stop());
+
+const USERS = "/api/db/shared/tables/users";
+const record = async (id: string, by: HttpClient = ann): Promise<JsonObject | null> => {
+  const { status, body } = await by.get(`${USERS}/${id}`);
+  return status === 404 ? null : body;
+};
+const show = (user: SignedIn, emailVisibility: string) => user.patch("/api/auth/me", { emailVisibility });
+
+test("[AU310] a record is there when an account is answered, however it was made", async () => {
+  const password = "correct horse battery";
+  const signUp = await platform.post<{ user: { id: string } }>("/api/auth/signup", {
+    email: "up@example.com",
+    password,
+    displayName: "Up",
+  });
+  const anonymous = await platform.post<{ user: { id: string } }>("/api/auth/signin/anonymous");
+  const added = await platform.service.post<{ user: { id: string } }>("/api/auth/admin/users", {
+    email: "added@example.com",
+    password,
+  });
+  const invited = await platform.service.post<{ user: { id: string } }>("/api/auth/admin/users/invite", {
+    email: "invited@example.com",
+  });
+  const users = [
+    { id: "im-1", email: "im1@example.com" },
+    { email: "im2@example.com", displayName: "Im" },
+  ];
+  const imported = await platform.service.post<{ results: { id: string }[] }>("/api/admin/auth/users/import", {
+    users,
+  });
+  const created = await platform.service.post<{ id: string }>("/api/functions/create", { email: "app@example.com" });
+  const ids = [
+    ...[signUp, anonymous, added, invited].map(({ body }) => body.user.id),
+    ...imported.body.results.map(({ id }) => id),
+    created.body.id,
+  ];
+  expect(ids.length).toBe(7);
+  for (const id of ids) expect(await record(id)).toMatchObject({ id, points: 3, bio: null, email: null });
+  expect(await record(signUp.body.user.id)).toEqual({
+    id: signUp.body.user.id,
+    displayName: "Up",
+    avatarUrl: null,
+    isAnonymous: false,
+    email: null,
+    bio: null,
+    points: 3,
+    handle: null,
+    createdAt: expect.stringMatching(/^\d{4}-/),
+  });
+  expect((await record(anonymous.body.user.id))?.["isAnonymous"]).toBe(true);
+  const { body } = await platform.service.get<ListAnswer>("/api/auth/admin/users", { query: { limit: 100 } });
+  const { body: listed } = await ann.get<ListAnswer>(USERS, { query: { limit: 100 } });
+  expect(listed.total).toBe(((body as unknown as { users: unknown[] }).users ?? body.items).length);
+});
+
+test("[AU311] what the account's endpoints change is in the record when they answer", async () => {
+  await ann.patch("/api/auth/me", { displayName: "Ann", avatarUrl: "https://example.com/a.png" });
+  expect(await record(ann.id)).toMatchObject({ displayName: "Ann", avatarUrl: "https://example.com/a.png" });
+  await platform.service.patch(`/api/auth/admin/users/${ann.id}`, { displayName: "Anna" });
+  expect((await record(ann.id, bob))?.["displayName"]).toBe("Anna");
+  await platform.service.patch(`/api/auth/admin/users/${bob.id}`, { disabled: true });
+  expect((await record(bob.id))?.["id"]).toBe(bob.id);
+  await platform.service.patch(`/api/auth/admin/users/${bob.id}`, { disabled: false });
+  bob = { ...bob, ...(await again(bob)) };
+});
+
+const again = async ({ email, password }: SignedIn): Promise<HttpClient> => {
+  const { body } = await platform.post<{ accessToken: string }>("/api/auth/signin", { email, password });
+  return platform.as(body.accessToken);
+};
+
+test("[AU312] a record goes with its account, and one of its id begins anew", async () => {
+  const cem = await signIn(platform);
+  await cem.patch(`${USERS}/${cem.id}`, { bio: "mine", handle: "cem" });
+  expect((await cem.delete("/api/auth/me")).status).toBe(200);
+  expect(await record(cem.id)).toBe(null);
+  const users = [{ id: cem.id, email: "other@example.com" }];
+  expect((await platform.service.post("/api/admin/auth/users/import", { users })).status).toBeLessThan(300);
+  expect(await record(cem.id)).toMatchObject({ bio: null, handle: null });
+  await platform.service.delete(`/api/auth/admin/users/${cem.id}`);
+  expect(await record(cem.id)).toBe(null);
+});
+
+test("[TB780] an address is shown to its owner, to keys that may read accounts, and to others where it is public", async () => {
+  const seen = async () =>
+    Promise.all([ann, bob, plain, reader, platform.service].map(async (by) => (await record(ann.id, by))?.["email"]));
+  expect(await seen()).toEqual([ann.email, null, null, ann.email, ann.email]);
+  await show(ann, "public");
+  expect(await seen()).toEqual([ann.email, ann.email, ann.email, ann.email, ann.email]);
+  await show(ann, "private");
+  expect(await seen()).toEqual([ann.email, null, null, ann.email, ann.email]);
+  const listed = async (by: HttpClient, query = {}) => {
+    const { body } = await by.get<ListAnswer>(USERS, { query: { limit: 100, ...query } });
+    return body.items.find(({ id }) => id === ann.id)?.["email"];
+  };
+  for (let times = 0; times < 3; times++) {
+    expect(await listed(bob)).toBe(null);
+    expect(await listed(ann)).toBe(ann.email);
+    expect(await listed(ann, { fields: "email" })).toBe(ann.email);
+    expect(await listed(ann, { fields: "displayName" })).toBeUndefined();
+    expect(await listed(reader)).toBe(ann.email);
+  }
+  const found = async (by: HttpClient) =>
+    (await by.get<ListAnswer>(`${USERS}/search`, { query: { q: "anna" } })).body.items.map(({ email }) => email);
+  expect([await found(bob), await found(ann), await found(reader)]).toEqual([[null], [ann.email], [ann.email]]);
+});
+
+test("[TB781] filters, sorts and aggregates see a hidden address as null", async () => {
+  await show(bob, "public");
+  const names = [ann, bob].map(({ email }) => email);
+  const filtered = async (by: HttpClient, filter: unknown, sort = "id") => {
+    const query = { filter: JSON.stringify(filter), sort, limit: 100 };
+    const { status, body } = await by.get<ListAnswer>(USERS, { query });
+    return status === 200 ? body.items.map(({ id }) => id) : status;
+  };
+  const both = [["email", "in", names]];
+  expect(await filtered(plain, both)).toEqual([bob.id]);
+  expect(await filtered(ann, both)).toEqual([bob.id]);
+  expect(await filtered(reader, both, "email")).toEqual([ann.id, bob.id]);
+  expect(
+    await filtered(ann, [
+      ["email", "==", null],
+      ["id", "==", ann.id],
+    ]),
+  ).toEqual([ann.id]);
+  expect(await filtered(bob, [{ not: [["email", "startsWith", "user"]] }, ["id", "==", ann.id]])).toEqual([ann.id]);
+  const sorted = async (by: HttpClient) => {
+    const query = { sort: "email:desc", limit: 1, fields: "email" };
+    return (await by.get<ListAnswer>(USERS, { query })).body;
+  };
+  const page = await sorted(plain);
+  expect(page.items.map(({ email }) => email)).toEqual([bob.email]);
+  const next = await plain.get<ListAnswer>(USERS, {
+    query: { sort: "email:desc", after: page.cursor ?? "", limit: 1 },
+  });
+  expect(next.body.items.map(({ email }) => email)).toEqual([null]);
+  const most = async (by: HttpClient) => {
+    const filter = JSON.stringify([["id", "in", [ann.id, bob.id]]]);
+    const query = { select: "min(email),max(email)", filter };
+    return (await by.get<{ groups: JsonObject[] }>(`${USERS}/aggregate`, { query })).body.groups;
+  };
+  expect(await most(plain)).toEqual([{ "min(email)": bob.email, "max(email)": bob.email }]);
+  expect((await most(reader))[0]?.["min(email)"]).toBe(ann.email);
+  const grouped = await bob.get<{ groups: JsonObject[] }>(`${USERS}/aggregate`, { query: { groupBy: "email" } });
+  expect(grouped.body.groups.map(({ email }) => email).sort()).toEqual([bob.email, null].sort());
+  await show(bob, "private");
+});
+
+test("[TB781] relations of clients see a hidden address as null, those of rules see it", async () => {
+  const asked = (email: string) => {
+    const where = [
+      ["id", "==", { field: "userId" }],
+      ["email", "==", email],
+    ];
+    return { filter: JSON.stringify([{ some: { table: "users", where } }]) };
+  };
+  const path = "/api/db/shared/tables/invites";
+  const insert = (address: string) => bob.post(path, { userId: ann.id, address });
+  expect((await insert("wrong@example.com")).status).toBe(403);
+  const { status, body } = await insert(ann.email);
+  expect(status).toBe(201);
+  expect((await bob.get(`${path}/${String(body["id"])}`)).status).toBe(200);
+  const total = async (by: HttpClient) =>
+    (await by.get<{ total: number }>(`${path}/count`, { query: asked(ann.email) })).body.total;
+  expect([await total(plain), await total(reader)]).toEqual([0, 1]);
+});
+
+test("[TB780] server code sees addresses, in transactions too", async () => {
+  const filter = JSON.stringify([["email", "==", ann.email]]);
+  const { body } = await platform.service.get<ListAnswer>("/api/functions/server", { query: { filter } });
+  expect(body.items).toMatchObject([{ id: ann.id, email: ann.email }]);
+  const inside = await platform.service.get("/api/functions/inside", { query: { email: ann.email } });
+  expect(inside.body).toMatchObject([{ id: ann.id, email: ann.email }]);
+});
+
+test("[TB782] records are not inserted, upserted, imported or deleted: 403 names the account's endpoint", async () => {
+  const key = platform.service;
+  const answers = [
+    key.post(USERS, { id: "x" }),
+    key.post(`${USERS}?upsert=true`, { id: "x" }),
+    key.post(`${USERS}/batch`, { inserts: [{ id: "x" }] }),
+    key.post(`${USERS}/batch?upsert=true`, { inserts: [{ id: ann.id }] }),
+    key.post(`${USERS}/batch`, { deletes: [ann.id] }),
+    key.delete(`${USERS}/${ann.id}`),
+    key.post(`${USERS}/batch-by-filter`, { action: "delete", filter: [["id", "==", ann.id]] }),
+    key.post("/api/db/shared/transaction", { operations: [{ action: "insert", table: "users", data: {} }] }),
+    key.post("/api/db/shared/transaction", { operations: [{ action: "delete", table: "users", id: ann.id }] }),
+    ann.delete(`${USERS}/${ann.id}`),
+  ];
+  for (const answer of answers) {
+    const { status, body } = await answer;
+    expect([status, String(body["message"]).includes("/api/auth/")]).toEqual([403, true]);
+  }
+  for (const name of ["insert", "inside"]) expect((await key.post(`/api/functions/${name}`, {})).status).toBe(403);
+  expect(await record(ann.id)).not.toBe(null);
+});
+
+test("[TB783] an update changes fields of one's own; those of the account stay, and the answer has one's address", async () => {
+  const path = `${USERS}/${ann.id}`;
+  const whole = await record(ann.id);
+  const { status, body } = await ann.patch(path, {
+    ...whole,
+    email: "other@example.com",
+    isAnonymous: true,
+    bio: "new",
+  });
+  expect([status, body["bio"], body["email"], body["isAnonymous"]]).toEqual([200, "new", ann.email, false]);
+  expect((await bob.patch(path, { bio: "not mine" })).status).toBe(403);
+  const byKey = await platform.service.patch(path, { points: { $op: "increment", value: 2 } });
+  expect([byKey.body["points"], byKey.body["email"]]).toEqual([5, ann.email]);
+  expect(await record(ann.id, platform.service)).toMatchObject({ bio: "new", points: 5, email: ann.email });
+  const renamed = await ann.patch(path, { displayName: "Else" });
+  expect([renamed.status, Object.keys((renamed.body["data"] ?? {}) as object)]).toEqual([400, ["displayName"]]);
+});
+
+test("[TB784] live changes have no hidden address, and a change of one is not told", async () => {
+  const socket = await openSocket(`${platform.wsUrl}/api/realtime`);
+  socket.send({ type: "auth", token: (await signIn(platform)).token });
+  await socket.expect({ type: "auth_success" });
+  socket.send({ type: "subscribe", channel: "realtime:shared:users" });
+  const { channel } = (await socket.nextOf("subscribed")) as { channel: string };
+  const dan = await signIn(platform);
+  await socket.expect({ type: "db_change", channel, changeType: "added", docId: dan.id, data: { email: null } });
+  await dan.patch("/api/auth/me", { displayName: "Dan" });
+  await socket.expect({ changeType: "modified", docId: dan.id, data: { displayName: "Dan", email: null } });
+  const email = "dan-moved@example.com";
+  expect((await platform.service.patch(`/api/auth/admin/users/${dan.id}`, { email })).status).toBe(200);
+  expect((await record(dan.id, platform.service))?.["email"]).toBe(email);
+  await platform.service.patch(`/api/auth/admin/users/${dan.id}`, { emailVisibility: "public" });
+  await socket.expect({ changeType: "modified", docId: dan.id, data: { email } });
+  await platform.service.delete(`/api/auth/admin/users/${dan.id}`);
+  await socket.expect({ changeType: "removed", docId: dan.id, data: null });
+  await socket.close();
+});
