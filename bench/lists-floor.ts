@@ -20,16 +20,17 @@ const up = db.query(`SELECT * ${byRating} WHERE rating > ? ORDER BY rating, id L
 const down = db.query(`SELECT * ${byRating} WHERE rating < ? ORDER BY rating DESC, id DESC LIMIT 21`);
 const tested = db.query(`SELECT * ${byRating} WHERE rating > ? AND done = 1 ORDER BY rating DESC, id DESC LIMIT 20`);
 const testedCount = db.query(`SELECT count(*) ${byRating} WHERE rating > ? AND done = 1`);
-const equal = db.query("SELECT * FROM items WHERE category = ? ORDER BY id LIMIT 20");
+// The sign keeps SQLite from preparing a statement with an order again whenever a value is bound.
+const equal = db.query("SELECT * FROM items WHERE category = +? ORDER BY id LIMIT 20");
 const equalCount = db.query("SELECT count(*) FROM items WHERE category = ?");
-const listed = db.query(`SELECT * FROM items WHERE id IN (${Array(20).fill("?").join(", ")}) ORDER BY id`);
+const listed = db.query(`SELECT * FROM items WHERE id IN (${Array(20).fill("+?").join(", ")}) ORDER BY id`);
 const rangeCount = db.query("SELECT count(*) FROM items WHERE rating >= ? AND rating < ?");
 const owned = db.query("SELECT * FROM owned WHERE ownerId = 'owner-7' AND id > ? ORDER BY id LIMIT 21");
 const expanded = db.query(
   "SELECT items.*, makers.name AS makerName, makers.city AS makerCity FROM items LEFT JOIN makers ON makers.id = items.makerId WHERE items.id > ? ORDER BY items.id LIMIT 21",
 );
 const grouped = db.query(
-  "SELECT done, count(*) AS count, avg(rating) AS avg FROM items WHERE category = ? GROUP BY done",
+  "SELECT done, count(*) AS count, avg(rating) AS avg FROM items WHERE category = +? GROUP BY done",
 );
 const found = db.query(
   "SELECT items.* FROM items_fts JOIN items ON items.rowid = items_fts.rowid WHERE items_fts MATCH ? ORDER BY rank LIMIT 20",

@@ -21,6 +21,12 @@ export interface SqlCondition {
   params: SqlValue[];
 }
 
+/**
+ * Place of a bound value to which something is equal. Without the sign, SQLite prepares a statement with an order again whenever such a
+ * value is bound, which takes half as long as reading a page.
+ */
+export const VALUE = "+?";
+
 /** Returns the statement with a request's values in its slots. */
 export function bound({ sql, params }: SqlCondition, values: readonly SqlValue[]): SqlCondition {
   if (values.length === 0) return { sql, params };
@@ -196,7 +202,7 @@ function columnToSql(condition: Condition, column: string, { equality }: Form): 
   switch (condition.operator) {
     case "==":
       if (condition.value === null) return { sql: `${column} IS NULL`, params: [] };
-      return { sql: `${column} ${equality} ?`, params: [scalar(condition.value)] };
+      return { sql: `${column} ${equality} ${VALUE}`, params: [scalar(condition.value)] };
     case "!=":
       if (condition.value === null) return { sql: `${column} IS NOT NULL`, params: [] };
       return { sql: `${column} IS NOT ?`, params: [scalar(condition.value)] };
@@ -265,7 +271,7 @@ export function columnIn(column: string, values: readonly JsonValue[]): SqlCondi
  * value.
  */
 export const slotCount = (length: number): number => 2 ** Math.ceil(Math.log2(length));
-const marks = (length: number): string => Array(slotCount(length)).fill("?").join(",");
+const marks = (length: number): string => Array(slotCount(length)).fill(VALUE).join(",");
 const padded = (values: readonly SqlValue[]): SqlValue[] => [
   ...values,
   ...Array<SqlValue>(slotCount(values.length) - values.length).fill(values.at(-1) ?? null),
@@ -333,7 +339,7 @@ function jsonToSql(condition: Condition, alias: string): SqlCondition {
 function typed(place: TypedPlace, value: JsonValue, operator: "=" | ">" | ">=" | "<" | "<="): SqlCondition {
   const types = kindOf(value) === "text" ? "= 'text'" : "IN ('integer', 'real')";
   return {
-    sql: `${place.type.sql} ${types} AND ${place.value.sql} ${operator} ?`,
+    sql: `${place.type.sql} ${types} AND ${place.value.sql} ${operator} ${VALUE}`,
     params: [...place.type.params, ...place.value.params, jsonNumber(scalar(value))],
   };
 }
@@ -344,7 +350,7 @@ function equals(place: TypedPlace, value: JsonValue): SqlCondition {
   if (kind === "boolean") return { sql: `${place.type.sql} = '${value}'`, params: place.type.params };
   if (kind !== "json") return typed(place, value, "=");
   return {
-    sql: `${place.type.sql} IN ('object', 'array') AND ${place.value.sql} = ?`,
+    sql: `${place.type.sql} IN ('object', 'array') AND ${place.value.sql} = ${VALUE}`,
     params: [...place.type.params, ...place.value.params, jsonText(value)],
   };
 }

@@ -6,7 +6,7 @@ import type { SqlValue } from "../../../db/index.ts";
 import { SORT_TERMS_MAX } from "../limits.ts";
 import { type FieldPath, resolveField } from "../model/field-path.ts";
 import type { TableModel } from "../model/model.ts";
-import { join, type SqlCondition } from "./filter-sql.ts";
+import { join, type SqlCondition, VALUE } from "./filter-sql.ts";
 
 export interface SortTerm {
   field: FieldPath;
@@ -188,7 +188,7 @@ function afterValue(place: TermSql, value: SqlValue, isDescending: boolean): Sql
 const atValue = (place: TermSql, value: SqlValue): SqlCondition =>
   value === null
     ? { sql: `${place.sql} IS NULL`, params: place.params }
-    : { sql: `${place.sql} = ?`, params: [...place.params, value] };
+    : { sql: `${place.sql} = ${VALUE}`, params: [...place.params, value] };
 
 function leadingBound(place: TermSql, value: SqlValue, isDescending: boolean): SqlCondition | null {
   if (value === null || (isDescending && place.isNullable)) return null;

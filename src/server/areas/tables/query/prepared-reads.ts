@@ -1,7 +1,7 @@
 import type { SqlValue } from "../../../db/index.ts";
 import type { AreaValues } from "../filters/areas.ts";
 import { NO_FILTER, type ParsedFilter } from "../filters/filter.ts";
-import { bound, filterToSql, type SqlCondition } from "../filters/filter-sql.ts";
+import { bound, filterToSql, type SqlCondition, VALUE } from "../filters/filter-sql.ts";
 import { beyond } from "../filters/sort.ts";
 import { QUICK_INDEX_ROWS_MAX } from "../limits.ts";
 import type { Column, TableModel } from "../model/model.ts";
@@ -114,7 +114,7 @@ function oneOf({ selectList, sql }: TableModel, column: Column, grant: Grant): S
   const rule = grant.kind === "filter" ? filterToSql(grant.filter, `${sql}.`) : null;
   const behind = rule === null ? "" : ` AND (${rule.sql})`;
   return {
-    sql: `SELECT ${selectList} FROM ${sql} WHERE ${column.sql} = ?${behind} LIMIT 1`,
+    sql: `SELECT ${selectList} FROM ${sql} WHERE ${column.sql} = ${VALUE}${behind} LIMIT 1`,
     params: rule?.params ?? [],
   };
 }
