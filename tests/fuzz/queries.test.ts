@@ -21,14 +21,16 @@ let before: string;
 const path = (table: string): string => `/api/db/shared/tables/${table}`;
 
 beforeAll(async () => {
-  const fields = `owner: { type: "string" }, title: { type: "text" }, n: { type: "number" }, i: { type: "integer" }, b: { type: "boolean" }, at: { type: "datetime" }, on: { type: "date" }, place: { type: "geo" }, j: { type: "json" }, slug: { type: "string", unique: true }`;
+  const fields = `owner: { type: "string" }, title: { type: "text" }, n: { type: "number" }, i: { type: "integer" }, b: { type: "boolean" }, at: { type: "datetime" }, on: { type: "date" }, place: { type: "geo" }, refs: { type: "references", references: "kinds" }, j: { type: "json" }, slug: { type: "string", unique: true }`;
   const access = `read: (auth) => auth === null ? false : [["owner", "==", auth.id]], update: true, delete: (auth) => [["owner", "==", auth.id]]`;
   const table = (name: string, tokenize: string) =>
     `${name}: { schema: { ${fields} }, fts: { fields: ["title"], tokenize: "${tokenize}" }, access: { ${access} } }`;
   platform = await testPlatform({
     config: `{ databases: { shared: { tables: { ${table("words", "unicode61")}, ${table("grams", "trigram")}, ${table("stems", "porter")},
-      free: { access: { ${access} } } } } } }`,
+      free: { access: { ${access} } }, kinds: { schema: {}, access: { ${access} } } } } } }`,
   });
+  const kinds = await platform.service.post(`${path("kinds")}/batch`, { inserts: [{ id: "x" }, { id: "y" }] });
+  expect(kinds.status).toBe(200);
   ann = await signIn(platform);
   bob = await signIn(platform);
   for (const name of TABLES) {
@@ -38,6 +40,7 @@ beforeAll(async () => {
         at: "2026-01-01T00:00:00Z",
         on: "2026-01-01",
         place: { lat: index, lng: 180 - index },
+        refs: ["y", "x"].slice(index % 3),
         j: { tags: ["x"], deep: { k: index } },
         slug: `${owner}-${index}`,
       },
@@ -57,16 +60,29 @@ const recordsOfBob = async (): Promise<string> => {
   return JSON.stringify(lists.map(({ body }) => body.items));
 };
 
-const FIELDS = ["id", "owner", "title", "n", "i", "b", "at", "on", "place", "createdAt", "slug", "nothing"].concat([
-  "j",
-  "j.tags",
-  "j.deep.k",
-]);
+const FIELDS = [
+  "id",
+  "owner",
+  "title",
+  "n",
+  "i",
+  "b",
+  "at",
+  "on",
+  "place",
+  "refs",
+  "createdAt",
+  "slug",
+  "nothing",
+].concat(["j", "j.tags", "j.deep.k"]);
 const OPERATORS = ["==", "!=", ">", ">=", "<", "<=", "contains", "icontains", "startsWith", "istartsWith"].concat([
   "in",
   "not in",
   "within",
   "inBox",
+  "has",
+  "hasAny",
+  "hasAll",
   "LIKE",
   "=",
   "is",
@@ -86,6 +102,7 @@ function condition(r: Random): JsonValue {
         true,
         null,
         ["x", 1, null],
+        ["x", "y"],
         { k: 1 },
         { lat: 1, lng: 180, meters: 5e6 },
         { south: -9, west: 9, north: 9, east: -9 },

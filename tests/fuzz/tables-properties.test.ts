@@ -18,12 +18,15 @@ const TABLES: Record<string, TableConfig> = {
       i: { type: "integer" },
       b: { type: "boolean" },
       j: { type: "json" },
+      refs: { type: "references", references: "targets" },
     },
     indexes: [{ fields: ["i"] }],
     access: { read: true },
   },
   free: { access: { read: true } },
+  targets: { schema: {}, access: { read: true } },
 };
+const TARGETS = ["p", "q", "r", "s", "t"];
 const TEXTS = [
   "",
   "a",
@@ -80,6 +83,8 @@ const json = (depth = 0): JsonValue => {
 
 beforeAll(async () => {
   platform = await testPlatform({ config: { databases: { shared: { tables: TABLES as never } } } });
+  const targets = await platform.service.post(`${path("targets")}/batch`, { inserts: TARGETS.map((id) => ({ id })) });
+  expect(targets.status).toBe(200);
   const rows = Array.from({ length: 400 }, (_, index) => ({
     id: `r${index}`,
     s: orNull(r.pick(TEXTS)),
@@ -87,6 +92,7 @@ beforeAll(async () => {
     i: orNull(r.below(6) - 2),
     b: orNull(r.next() < 0.5),
     j: json(),
+    refs: TARGETS.filter(() => r.next() < 0.4),
   }));
   for (const table of ["items", "free"]) {
     const answer = await platform.service.post(`${path(table)}/batch`, { inserts: rows });
@@ -111,6 +117,14 @@ function partOf(text: string): string {
 /** A tuple whose value fits its field. */
 function tuple(table: string): [string, FilterOperator, JsonValue] {
   const isFree = table === "free";
+  if (!isFree && r.next() < 0.15) {
+    const ids = () => [...TARGETS, "none"].filter(() => r.next() < 0.3);
+    return r.pick([
+      () => ["refs", "has", r.pick(TARGETS)],
+      () => ["refs", "hasAny", ids()],
+      () => ["refs", "hasAll", ids()],
+    ] as (() => [string, FilterOperator, JsonValue])[])();
+  }
   const field = r.pick(["s", "n", "i", "b", "j", "j.x", "j.y", "j.x.y", "j.k k", "id"]);
   const operator = r.pick(OPERATORS);
   const isJson = field.startsWith("j") || (isFree && field !== "id");

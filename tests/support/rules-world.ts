@@ -61,7 +61,7 @@ const USERS = [
 ];
 
 const schema = `{ owner: { type: "string" }, n: { type: "integer" }, s: { type: "text" }, b: { type: "boolean" }, j: { type: "json" },
-  slug: { type: "string", unique: true }, secret: { type: "string" }, stamp: { type: "string" } }`;
+  refs: { type: "references", references: "facts" }, slug: { type: "string", unique: true }, secret: { type: "string" }, stamp: { type: "string" } }`;
 
 /** Hook that adds a field the writer of a record has not sent: responses may show it only by the read rule. */
 const STAMPS = `hooks: { beforeInsert: (_auth, record) => ({ ...record, stamp: \`stamp:\${record.id};\` }) }`;

@@ -58,6 +58,12 @@ export function holds(tuple: Tuple, record: JsonObject): boolean {
       return isIn;
     case "not in":
       return !isIn;
+    case "has":
+      return Array.isArray(value) && value.includes(wanted);
+    case "hasAny":
+      return Array.isArray(value) && Array.isArray(wanted) && wanted.some((one) => value.includes(one));
+    case "hasAll":
+      return Array.isArray(value) && Array.isArray(wanted) && wanted.every((one) => value.includes(one));
     case "contains":
       if (Array.isArray(value)) return value.some((one) => one === wanted);
       return typeof value === "string" && typeof wanted === "string" && value.includes(wanted);
@@ -170,6 +176,8 @@ export function randomTuple(r: Random, ids: readonly string[], level = 0): Tuple
     () => ["j.k", r.pick(["==", "!=", ">", "<="]), r.below(3)],
     () => ["j.tags", "contains", r.pick(["x", "y"])],
     () => ["owner", r.pick(["==", "!=", "in", "not in"]), r.pick(ids)],
+    () => ["refs", "has", r.pick(ids)],
+    () => ["refs", r.pick(["hasAny", "hasAll"]), ids.filter(() => r.chance(0.5))],
   ];
   const [field, operator, value] = r.pick(tuples)();
   return [field, operator, operator.endsWith("in") && !Array.isArray(value) ? [value] : value];
@@ -181,6 +189,7 @@ export const randomRecord = (r: Random, ids: readonly string[]): JsonObject => (
   n: r.chance(0.15) ? null : r.below(6),
   s: r.pick(["alpha w", "beta w", "gamma w"]),
   b: r.chance(0.5),
+  refs: FACTS.flatMap(({ id }) => (r.chance(0.5) ? [id] : [])),
   j: r.chance(0.2) ? null : { k: r.below(3), tags: r.chance(0.5) ? ["x"] : ["x", "y"] },
 });
 

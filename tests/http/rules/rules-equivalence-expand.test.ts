@@ -38,11 +38,12 @@ beforeAll(async () => {
     })),
   }));
   const to = (table: string) => `{ type: "string", references: "${table}" }`;
+  const several = (table: string) => `{ type: "references", references: "${table}" }`;
   const source = tables.map(
     ({ name, read }) => `
-    ${name}: { schema: { owner: { type: "string" }, n: { type: "integer" }, s: { type: "text" }, b: { type: "boolean" }, j: { type: "json" },
-      secret: { type: "string" }, hub: ${to("hubs")} }, access: { ${read === null ? "" : `read: ${read.source}`} } },
-    refs_${name}: { schema: { to: ${to(name)}, hub: ${to("hubs")} }, access: { read: true } },`,
+    ${name}: { schema: { owner: { type: "string" }, n: { type: "integer" }, s: { type: "text" }, b: { type: "boolean" }, j: { type: "json" }, refs: { type: "references", references: "facts" },
+      secret: { type: "string" }, hub: ${to("hubs")}, hubs: ${several("hubs")} }, access: { ${read === null ? "" : `read: ${read.source}`} } },
+    refs_${name}: { schema: { to: ${to(name)}, all: ${several(name)}, hub: ${to("hubs")} }, access: { read: true } },`,
   );
   const scopes = ["db:shared:hubs:read", ...tables.map(({ name }) => `db:shared:refs_${name}:read`)];
   platform = await testPlatform({
@@ -80,8 +81,9 @@ beforeAll(async () => {
   expect((await platform.service.post(`${base}/hubs`, { id: "h" })).status).toBe(201);
   for (const { name, records } of tables) {
     const all = [
-      [name, records.map((record) => ({ ...record, hub: "h" }))],
+      [name, records.map((record) => ({ ...record, hub: "h", hubs: ["h"] }))],
       [`refs_${name}`, records.map(({ id }) => ({ id: `to-${id}`, to: id, hub: "h" }))],
+      [`refs_${name}`, [{ id: "all", all: records.map(({ id }) => id).reverse() }]],
     ] as const;
     for (const [table, inserts] of all) {
       const answer = await platform.service.post(`${base}/${table}/batch`, { inserts: inserts as JsonObject[] });
@@ -107,6 +109,15 @@ const WAYS: Record<string, (name: string) => { path: string; ids(body: JsonObjec
   "the records that refer to a record": (name) => ({
     path: `${base}/hubs/h?expand=${name}(hub)`,
     ids: (body) => (body as Expanded).expand[`${name}(hub)`]?.items.map(({ id }) => id) ?? [],
+  }),
+  "the records that one refers to by several references": (name) => ({
+    path: `${base}/refs_${name}/all?expand=all`,
+    ids: (body) =>
+      (body as { expand: Record<string, JsonObject[]> }).expand["all"]?.map(({ id }) => id).reverse() ?? [],
+  }),
+  "the records that refer to one by several references": (name) => ({
+    path: `${base}/hubs/h?expand=${name}(hubs)`,
+    ids: (body) => (body as Expanded).expand[`${name}(hubs)`]?.items.map(({ id }) => id) ?? [],
   }),
   "two steps": (name) => ({
     path: `${base}/hubs?expand=refs_${name}(hub).to`,
