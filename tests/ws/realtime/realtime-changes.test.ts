@@ -13,6 +13,10 @@ const CONFIG = `{
     lists: { schema: { posts: { type: "references", references: "posts" }, members: { type: "json" } }, access: ${OPEN} },
     teams: { schema: { members: { type: "references", references: "people" } },
       access: { ...${OPEN}, read: (auth) => auth !== null && [["members", "has", auth.id]] } },
+    looked: { schema: { text: { type: "string" } },
+      access: { ...${OPEN}, read: (auth, record, context) => auth !== null && context.table("teams").exists([["members", "has", auth.id]]) } },
+    related: { schema: { text: { type: "string" } },
+      access: { ...${OPEN}, read: (auth) => auth !== null && [{ some: { table: "teams", where: [["members", "hasAny", [auth.id]]] } }] } },
     people: { schema: { name: { type: "string" } }, access: ${OPEN} },
     owned: { schema: { ownerId: { type: "string" }, text: { type: "string" } },
       access: { ...${OPEN}, read: (auth) => auth !== null && [["ownerId", "==", auth.id]] } },
@@ -169,6 +173,31 @@ test("[TB653] [TB654] filters and rules with ids of several references decide ab
   await socket.expect({ changeType: "removed", docId: team.body.id, data: null });
   await settled(socket);
   await socket.close();
+});
+
+test("[TB654] subscriptions whose rule looks several references up follow the records that have them", async () => {
+  const [reader, writer] = [await signIn(platform), await signIn(platform)];
+  for (const person of [reader.id, writer.id]) await insert("people", { id: person });
+  const { body: team } = await platform.service.post<{ id: string }>(table("teams"), { members: [reader.id] });
+  const change = (members: JsonObject) => platform.service.patch(`${table("teams")}/${team.id}`, { members });
+  for (const name of ["looked", "related"]) {
+    const socket = await connect(platform, reader);
+    await subscribe(socket, `realtime:shared:${name}`);
+    const put = async (id: string) => expect((await user.post(table(name), { id })).status).toBe(201);
+    await put(`${name}-1`);
+    await socket.expect({ type: "db_change", docId: `${name}-1` });
+    await change({ $op: "add", value: writer.id });
+    await put(`${name}-2`);
+    await socket.expect({ type: "db_change", docId: `${name}-2` });
+    await change({ $op: "remove", value: reader.id });
+    const channel = `realtime:shared:${name}`;
+    if (name === "looked") await socket.expect({ type: "auth_refreshed", revokedChannels: [channel] });
+    else await socket.expect({ type: "subscribed", channel, resync: true });
+    await put(`${name}-3`);
+    await settled(socket);
+    await change({ $op: "add", value: reader.id });
+    await socket.close();
+  }
 });
 
 test("[RT18] ten changes of one request are one batch_changes, nine changes are nine events", async () => {
