@@ -127,6 +127,35 @@ defineConfig({
   },
 });
 holds<
+  Equal<
+    RecordOf<{ createdAt: false; updatedAt: false; tags: { type: "references"; references: "tags" } }>,
+    { id: string; tags: string[] }
+  >
+>();
+defineConfig({
+  databases: {
+    shared: {
+      tables: {
+        tags: {},
+        docs: {
+          schema: { tags: { type: "references", references: "tags", max: 5 }, name: { type: "string" } },
+          access: {
+            read: (auth) => [
+              ["tags", "has", auth?.id ?? ""],
+              ["tags", "hasAny", ["a", "b"]],
+            ],
+            insert: (_auth, record) => record.tags.length > 0,
+            // @ts-expect-error: a list of ids
+            update: () => [["tags", "hasAll", "a"]],
+            // @ts-expect-error: a text has no ids
+            delete: () => [["name", "has", "a"]],
+          },
+        },
+      },
+    },
+  },
+});
+holds<
   Equal<RecordOf<{ createdAt: false; updatedAt: false; on: { type: "date" } }>, { id: string; on: string | null }>
 >();
 

@@ -45,7 +45,7 @@ beforeAll(async () => {
         parents: { schema: { list: tags() }, access: open },
         children: { schema: { parent: { type: "string", references: "parents", onDelete: "cascade" }, siblings: { type: "references", references: "children" } }, access: open },
       };
-      export default defineConfig({ databases: { shared: { tables } } });`,
+      export default defineConfig({ api: { schemaEndpoint: true }, databases: { shared: { tables } } });`,
   });
   ann = await signIn(platform);
   const batch = await platform.service.post(`${path("tags")}/batch`, {
@@ -130,6 +130,29 @@ test("[TB651] each id is checked as one reference is: hidden ones, those of the 
   expect((await platform.patch(`${path("fixed")}/f1`, { tags: ["a", "b"] })).status).toBe(200);
   expect((await platform.patch(`${path("fixed")}/f1`, { tags: { $op: "add", value: "a" } })).status).toBe(200);
   expect((await platform.patch(`${path("fixed")}/f1`, { tags: { $op: "add", value: "c" } })).status).toBe(400);
+});
+
+test("[TB659] [TB160] [TB408] the schema endpoint and OpenAPI describe such a field as it is sent, answered and expanded", async () => {
+  const { body } = await platform.get<JsonObject>("/api/schema");
+  expect(body).toMatchObject({
+    namespaces: { shared: { tables: { docs: { fields: { tags: { type: "references", max: 3, required: false } } } } } },
+  });
+  expect(JSON.stringify(body)).toContain('{"table":"tags","column":"id","onDelete":"remove"}');
+  const document = (await platform.get<{ components: { schemas: Record<string, JsonObject> } }>("/swagger/json")).body;
+  const { schemas } = document.components;
+  const ids = { type: "array", items: { type: "string" }, uniqueItems: true, maxItems: 3 };
+  const tag = { $ref: "#/components/schemas/shared.tags" };
+  expect(schemas["shared.docs"]).toMatchObject({
+    properties: { tags: ids, expand: { properties: { tags: { type: "array", items: tag } } } },
+  });
+  expect(schemas["shared.docs.insert"]).toMatchObject({ properties: { tags: { ...ids, type: ["array", "null"] } } });
+  const operator = { $ref: "#/components/schemas/FieldReference" };
+  expect(JSON.stringify(schemas["shared.docs.update"])).toContain(JSON.stringify(operator));
+  expect(schemas["shared.must.insert"]).toMatchObject({
+    properties: { tags: { type: "array", minItems: 1, maxItems: 100 } },
+    required: ["tags"],
+  });
+  expect(schemas["FieldReference"]).toBeDefined();
 });
 
 test("[TB652] one request adds and removes at most 5,000 ids of such fields: 413", async () => {

@@ -101,7 +101,7 @@ export function insertedRecord(model: TableModel): JsonSchema {
   return {
     type: "object",
     properties: propertiesOf(model, (column) =>
-      column.file === null ? withDefault(column, withNote(column, fieldSchema(column, model))) : noFiles(column.file),
+      column.file === null ? withDefault(column, withNote(column, sentSchema(column, model))) : noFiles(column.file),
     ),
     required: model.columns.filter(isRequired).map(({ name }) => name),
     additionalProperties: model.isSchemaless,
@@ -120,7 +120,7 @@ export function updatedRecord(model: TableModel): JsonSchema {
         ...(column.links === null ? [] : [schemaRef("FieldReference")]),
         schemaRef("FieldDeletion"),
       ];
-      return { anyOf: [fieldSchema(column, model), ...operators] };
+      return { anyOf: [sentSchema(column, model), ...operators] };
     }),
     additionalProperties: model.isSchemaless,
   };
@@ -173,6 +173,12 @@ const TYPES: Readonly<Record<Exclude<Column["type"], "json" | "references">, Jso
   number: { type: "number" },
   integer: { type: "integer" },
   boolean: { type: "boolean" },
+};
+
+/** Returns the schema of a value that is sent: null empties several references, which are never answered as null. */
+const sentSchema = (column: Column, model: TableModel): JsonSchema => {
+  const schema = fieldSchema(column, model);
+  return column.links === null || column.field?.required === true ? schema : { ...schema, type: ["array", "null"] };
 };
 
 /** Returns the schema of several references. */
