@@ -9,6 +9,8 @@ const BATCH_BYTES = 10 * MIB - 20_000;
 const NEEDLE = "a".repeat(1_000);
 const FILTERS_MAX = 50;
 const VALUES_MAX = 1_000;
+/** As many words as a search may have. */
+const LETTERS = Array.from({ length: 32 }, (_, n) => n.toString(36)).join(" ");
 
 const CONFIG = `import { defineConfig } from "platform";
 
@@ -19,6 +21,8 @@ export default defineConfig({
     shared: {
       tables: {
         notes: { schema: { body: { type: "text" } }, fts: ["body"], access: anyone },
+        ranked: { schema: { body: { type: "text" }, n: { type: "integer" } }, fts: ["body"],
+          access: { ...anyone, read: () => [["n", "in", Array.from({ length: 1_000 }, (_, n) => n)]] } },
         trigrams: { schema: { body: { type: "text" } }, fts: { fields: ["body"], tokenize: "trigram" }, access: anyone },
         written: { schema: { body: { type: "text" } }, fts: { fields: ["body"], tokenize: "trigram" }, access: anyone },
         wide: { schema: fields, fts: { fields: Object.keys(fields), tokenize: "trigram" }, access: anyone },
@@ -97,8 +101,10 @@ const incremented = { action: "update", data: { n: { $op: "increment", value: 1 
 const lastOfList = ["text", "in", [...Array.from({ length: VALUES_MAX - 1 }, (_, index) => `v${index}`), "last"]];
 
 async function prepare(server: Parameters<StallArea["prepare"]>[0]) {
+  const inTurn = `${LETTERS} `.repeat(Math.floor(FIELD_CHARACTERS_MAX / (LETTERS.length + 1)));
   const hits = "a ".repeat(FIELD_CHARACTERS_MAX / 2);
   await fill(server, `${P}/notes`, 60, (index) => ({ body: index < 30 ? hits : words(FIELD_CHARACTERS_MAX, index) }));
+  await fill(server, `${P}/ranked`, 300, (index) => ({ body: inTurn, n: index }));
   await fill(server, `${P}/trigrams`, 30, (index) => ({ body: words(FIELD_CHARACTERS_MAX, index + 1) }));
   await fill(server, `${P}/large`, 60, (index) => ({ text: "a".repeat(RECORD_BYTES), n: index }));
   await fill(server, `${P}/rows`, 2_000, (index) => ({ text: `${index} ${"a".repeat(100_000)}`, n: index }));
@@ -135,6 +141,10 @@ async function prepare(server: Parameters<StallArea["prepare"]>[0]) {
     {
       name: "search, 32 words",
       requests: [{ path: `${P}/notes/search?limit=1000&q=${encodeURIComponent("a ".repeat(32).trim())}` }],
+    },
+    {
+      name: "ranked search, 32 words in 300 × 100 KB",
+      requests: [{ path: `${P}/ranked/search?limit=1000&q=${encodeURIComponent(LETTERS)}` }],
     },
     {
       name: "trigram search of 1,000 characters",

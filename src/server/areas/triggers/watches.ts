@@ -24,13 +24,16 @@ interface Match {
   events: readonly string[];
   isOrdered: boolean;
   /** Compiled filter; null: every record. */
-  matches: ((subject: Subject) => boolean) | null;
+  matches: Matches | null;
 }
+
+/** Whether a filter matches a subject; its relations are looked up in the transaction of the change. */
+type Matches = (subject: Subject, tx: Transaction) => boolean;
 
 /** Compiles filters. Errors: a filter that does not fit its table. */
 export interface Filters {
-  ofTable(namespace: string, table: string, filter: AnyFilter): (subject: Subject) => boolean;
-  ofFacts(filter: AnyFilter): (subject: Subject) => boolean;
+  ofTable(namespace: string, table: string, filter: AnyFilter): Matches;
+  ofFacts(filter: AnyFilter): Matches;
 }
 
 /** An event of a record, a file or an account. */
@@ -59,9 +62,9 @@ export class SourceWatches {
   }
 
   /** Returns the watches that a change concerns. */
-  of(event: string, subject: Subject): readonly Match[] {
+  of(event: string, subject: Subject, tx: Transaction): readonly Match[] {
     return this.#matches.filter(
-      ({ events, matches }) => events.includes(event) && (matches === null || matches(subject)),
+      ({ events, matches }) => events.includes(event) && (matches === null || matches(subject, tx)),
     );
   }
 }
@@ -132,7 +135,7 @@ export function noteHappening(
 ): void {
   const { source, event, subjectId, instanceId, before, after } = happening;
   const subject = after ?? before;
-  const matched = subject === null ? [] : watches.of(event, subject);
+  const matched = subject === null ? [] : watches.of(event, subject, tx);
   if (matched.length === 0) return;
   const { depth, root } = tx.cause;
   if (root !== null) causes.count(root, matched.length);

@@ -1,6 +1,6 @@
 import type { JsonValue } from "../../../../kernel/json/json.ts";
 import { primaryKeyIndexName } from "../../../db/index.ts";
-import { type Condition, isLinked, type ParsedFilter } from "../filters/filter.ts";
+import { type Condition, isLinked, type ParsedFilter, relationsIn } from "../filters/filter.ts";
 import type { TableIndex, TableModel } from "../model/model.ts";
 
 /** Plan by which an index answers a lookup. */
@@ -49,6 +49,18 @@ export function planLookup(model: TableModel, { all: conditions, groups }: Parse
     entering,
     isExact: isOrdered && isSingle && conditions.length === entering.length && groups.length === 0,
   };
+}
+
+/**
+ * Returns what the relations of a filter depend on: of each related table the records that meet the conditions without a field of the
+ * outer record, as far as these are equalities; else all its records.
+ */
+export function relatedPlaces(filter: ParsedFilter): { table: string; fields: string[]; values: JsonValue[] }[] {
+  return [...relationsIn(filter)].map(({ model, filters }) => {
+    const equal = filters[0].all.filter(({ field, operator }) => operator === "==" && !field.isJson);
+    const byField = new Map(equal.map(({ field, value }) => [field.name, value as JsonValue]));
+    return { table: model.name, fields: [...byField.keys()], values: [...byField.values()] };
+  });
 }
 
 /** Returns a key that is equal for filters with the same plan. */

@@ -10,6 +10,7 @@ import { isInstanceId } from "../model/model.ts";
 import type { Namespace, Table } from "../records/namespaces.ts";
 import type { RuleCall, RuleScope } from "./calls.ts";
 import { createRecording, NOTHING_MADE, type Recording } from "./calls.ts";
+import { relatedPlaces } from "./plan.ts";
 import { createTableLookup, LookupMistake, type Queries, type TableLookup } from "./table-lookup.ts";
 
 /** A file that rules look into. */
@@ -140,6 +141,11 @@ export class LookupSession implements LookupCall {
       table: cached.table,
       once: recording === null ? once : recording.of(`${nameOf(address)}\n${name}\n`, once),
       watched: (fields, values) => this.#watch?.lookedAt({ ...address, table: name, fields, values }),
+      related: (filter) => {
+        // A result is valid as long as one table has not changed, and this one depends on others.
+        cached.version += 1;
+        for (const place of relatedPlaces(filter)) this.#watch?.lookedAt({ ...address, ...place });
+      },
       took: (count) => this.#take(count),
     });
   }

@@ -5,7 +5,7 @@ import { compareText } from "../../../../kernel/records/text-match.ts";
 import type { AnyFilter, Lookup, TableRecord } from "../../../config/types.ts";
 import type { Transaction } from "../../../db/index.ts";
 import { quoteIdentifier } from "../../../db/index.ts";
-import { type Condition, isLinked, NO_FILTER, type ParsedFilter, parseFilter } from "../filters/filter.ts";
+import { type Condition, hasRelations, isLinked, NO_FILTER, type ParsedFilter, parseFilter } from "../filters/filter.ts";
 import { type Form, filterToSql } from "../filters/filter-sql.ts";
 import { FILTER_CONDITIONS_MAX, LOOKUP_EXAMINED_MAX, LOOKUP_LIMIT_MAX, LOOKUP_PLANS_MAX } from "../limits.ts";
 import type { TableModel } from "../model/model.ts";
@@ -21,6 +21,8 @@ export interface LookupSource {
   /** Returns the result for the key, from the cache or from `read`, which also reports what it depends on. */
   once<T>(key: string, read: (queries: Queries) => T): T;
   watched(fields: readonly string[], values: readonly JsonValue[]): void;
+  /** Called before a lookup whose filter has relations: its result depends on other tables too. */
+  related(filter: ParsedFilter): void;
   took(records: number): void;
 }
 
@@ -55,7 +57,7 @@ function planned(model: TableModel, asked: unknown): { filter: ParsedFilter; pla
 
 function parsed(model: TableModel, filter: unknown): ParsedFilter {
   try {
-    return parseFilter(model, filter, { name: "lookup", conditionsMax: FILTER_CONDITIONS_MAX });
+    return parseFilter(model, filter, { name: "lookup", conditionsMax: FILTER_CONDITIONS_MAX, takesRelations: true });
   } catch (cause) {
     // A 400 would blame the request, whose filter this is not.
     throw new LookupMistake(`A lookup of ${model.name} has an invalid filter: ${(cause as Error).message}`);
@@ -105,6 +107,7 @@ export function createTableLookup(source: LookupSource): TableLookup {
       });
     }
     const { filter: wanted, plan } = planned(model, filter);
+    if (hasRelations(wanted)) source.related(wanted);
     return source.once(`${limit}: ${JSON.stringify(filter)}`, (queries) => {
       const { fields, values } = lookedAt(plan, wanted.all);
       for (const each of values) source.watched(fields, each);

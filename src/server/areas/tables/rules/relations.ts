@@ -1,24 +1,17 @@
 import type { MatchFilter, MatchGroup } from "../../../../kernel/records/filter-match.ts";
 import { valueAt } from "../../../../kernel/records/value-path.ts";
 import type { TableRecord } from "../../../config/types.ts";
-import {
-  type Condition,
-  type Group,
-  hasRelations,
-  isRelation,
-  type ParsedFilter,
-  plain,
-  relationsIn,
-} from "../filters/filter.ts";
+import { type Condition, type Group, hasRelations, isRelation, type ParsedFilter, plain } from "../filters/filter.ts";
 import type { RuleScope } from "../lookups/calls.ts";
+import { relatedPlaces } from "../lookups/plan.ts";
 
-// Relations of a rule's filter, for one record or for a standing right. Lists have them in their SQL.
+// Relations of a filter, for one record or for a standing right. Lists have them in their SQL.
 
 const TRUE: MatchGroup = { kind: "not", filters: [] };
 const FALSE: MatchGroup = { kind: "or", filters: [] };
 
 /** Returns the filter for this record: its relations are looked up, and replaced by what was found. */
-export function settled(filter: ParsedFilter, record: TableRecord, rules: RuleScope): MatchFilter {
+export function settled(filter: ParsedFilter, record: TableRecord, rules: Pick<RuleScope, "some">): MatchFilter {
   if (!hasRelations(filter)) return plain(filter);
   const settle = (one: ParsedFilter): MatchFilter => ({
     all: one.all,
@@ -57,14 +50,7 @@ function relatedTo(filter: ParsedFilter, record: TableRecord): ParsedFilter | nu
 
 const NOTHING: ParsedFilter = { all: [], groups: [{ kind: "or", filters: [] }] };
 
-/**
- * Reports what a right with this filter depends on: of each related table the records that meet the conditions without a field of
- * the outer record, as far as these are equalities; else all its records.
- */
-export function watchRelations(filter: ParsedFilter, rules: RuleScope): void {
-  for (const { model, filters } of relationsIn(filter)) {
-    const equal = filters[0].all.filter(({ field, operator }) => operator === "==" && !field.isJson);
-    const byField = new Map(equal.map(({ field, value }) => [field.name, value]));
-    rules.lookedAt({ table: model.name, fields: [...byField.keys()], values: [...byField.values()] as never });
-  }
+/** Reports what a right with this filter depends on. */
+export function watchRelations(filter: ParsedFilter, rules: Pick<RuleScope, "lookedAt">): void {
+  for (const place of relatedPlaces(filter)) rules.lookedAt(place);
 }

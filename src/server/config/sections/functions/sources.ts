@@ -99,7 +99,10 @@ export const sourceFilter = () =>
     });
   });
 
-/** Calls `visit` with each condition of a filter, inside of its groups too, and with what is neither. */
+/**
+ * Calls `visit` with each condition of a filter, inside of its groups too, and with what is neither. Relations name other tables: the
+ * start checks them.
+ */
 function eachCondition(filter: unknown, report: Report, visit: (condition: unknown, at: Report) => void): void {
   if (!Array.isArray(filter)) visitElement(filter, report, visit);
   else for (const [index, element] of filter.entries()) visitElement(element, report.at(index), visit);
@@ -111,7 +114,7 @@ function visitElement(element: unknown, report: Report, visit: (condition: unkno
   if (kind === "not") eachCondition(inside, report.at(kind), visit);
   else if ((kind === "or" || kind === "and") && Array.isArray(inside)) {
     for (const [index, filter] of inside.entries()) eachCondition(filter, report.at(kind).at(index), visit);
-  } else visit(element, report);
+  } else if ((kind !== "some" && kind !== "none") || !isPlainObject(inside)) visit(element, report);
 }
 
 const FILE_FIELDS: readonly string[] = ["key", "size", "contentType", "uploadedBy", "customMetadata", "uploaded"];
