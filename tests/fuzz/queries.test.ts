@@ -197,6 +197,11 @@ function request(r: Random, cursors: readonly string[]): Request {
   if (kind === 3) return ["GET", `${table}/count`, query];
   const sort = () => `${r.pick(FIELDS)}${r.pick(["", ":asc", ":desc", ":", ":ASC", " asc", ",", ",id", ":asc; --"])}`;
   maybe("sort", () => [sort(), ...(r.chance(0.3) ? [sort()] : [])].join(","));
+  if (r.chance(0.3))
+    maybe(
+      "near",
+      () => `${r.pick(["place", ...FIELDS])}:${r.pick(["1", "-90", "1e9", "x", ""])}:${r.pick(["2", "180", "NaN"])}`,
+    );
   maybe("fields", () => [r.pick(FIELDS), r.pick(ODD_TEXTS)].slice(0, 1 + r.below(2)).join(","));
   maybe("limit", () => r.pick(["1", "2", "1000", "0", "-1", "1e3", "٣", "9".repeat(20), "", " 1"]));
   maybe(r.pick(["after", "before"]), () => (r.chance(0.3) ? r.pick(cursors) : tampered(r, r.pick(cursors))));

@@ -3,7 +3,7 @@ import type { AreaValues } from "../filters/areas.ts";
 import { behindRule, join, type SqlCondition } from "../filters/filter-sql.ts";
 import { areaCost, type ReadCost, sortedCost } from "../filters/read-cost.ts";
 import { type Beyond, orderBy, type Sort } from "../filters/sort.ts";
-import { QUICK_INDEX_ROWS_MAX, QUICK_STEPS_MAX } from "../limits.ts";
+import { AREA_CANDIDATES_MAX, QUICK_INDEX_ROWS_MAX, QUICK_STEPS_MAX } from "../limits.ts";
 import type { Column, TableModel } from "../model/model.ts";
 import { type IndexWalk, limitSql, ROW, recordsAt, sizeOf, testedWalk } from "./index-walk.ts";
 import type { Matches, Path } from "./matches.ts";
@@ -131,7 +131,7 @@ function countOfFew(model: TableModel, { where, index, candidates }: Matches): P
 
 /** Returns the statement for the number of candidates, up to a limit, and their bytes. */
 function sizeOfCandidates(model: TableModel, { sql, params }: SqlCondition): SqlCondition {
-  const found = `SELECT ${sizeOf(model)} AS "bytes" FROM (${sql}) AS "_platform_candidates" CROSS JOIN ${model.sql} ON ${model.sql}.rowid = "_platform_candidates"."id" LIMIT ${QUICK_STEPS_MAX + 1}`;
+  const found = `SELECT ${sizeOf(model)} AS "bytes" FROM (${sql}) AS "_platform_candidates" CROSS JOIN ${model.sql} ON ${model.sql}.rowid = "_platform_candidates"."id" LIMIT ${AREA_CANDIDATES_MAX + 1}`;
   return { sql: `SELECT count(*), sum("bytes") FROM (${found})`, params };
 }
 

@@ -3,6 +3,7 @@ import type { DatabaseFile, SqlValue } from "../../../db/index.ts";
 import { type AreaValues, areaValues, candidatesOf, distanceSql, pointSql } from "../filters/areas.ts";
 import { bound, type SqlCondition } from "../filters/filter-sql.ts";
 import {
+  NEAR_CANDIDATES_MAX,
   NEAR_FIRST_METERS,
   NEAR_METERS_MAX,
   NEAR_METERS_MIN,
@@ -125,7 +126,7 @@ export function walkNear({ count, bytes, page, limit, offset }: NearWalk, { file
       low = meters;
       if (found >= wanted) {
         examined += found;
-        if (examined > 2 * QUICK_STEPS_MAX || number(bound(bytes, present)) > QUICK_STEPS_BYTES) return null;
+        if (examined > NEAR_CANDIDATES_MAX || number(bound(bytes, present)) > QUICK_STEPS_BYTES) return null;
         const records = read(bound(page, present));
         if (records === null || records.length === limit) return records;
         // Some of those to be skipped may be missing as well.

@@ -2,7 +2,7 @@ import type { TableRecord } from "../../../config/types.ts";
 import type { DatabaseFile, SqlValue } from "../../../db/index.ts";
 import { bound, type SqlCondition } from "../filters/filter-sql.ts";
 import { isLight, isQuick, type ReadCost } from "../filters/read-cost.ts";
-import { QUICK_STEPS_BYTES, QUICK_STEPS_MAX } from "../limits.ts";
+import { AREA_CANDIDATES_MAX, QUICK_STEPS_BYTES, QUICK_STEPS_MAX } from "../limits.ts";
 import type { Codec, Row } from "../model/codec.ts";
 import type { TableModel } from "../model/model.ts";
 import type { IndexWalk } from "./index-walk.ts";
@@ -54,7 +54,7 @@ export function hasFewCandidates(
   if (candidates === null) return true;
   const { sql, params } = bound(candidates, values);
   const [[count, bytes] = []] = file.query(sql).values(...params);
-  return Number(count) <= QUICK_STEPS_MAX && Number(bytes) <= QUICK_STEPS_BYTES;
+  return Number(count) <= AREA_CANDIDATES_MAX && Number(bytes) <= QUICK_STEPS_BYTES;
 }
 
 /** Part of a list found on the main thread. */
