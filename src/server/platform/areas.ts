@@ -190,6 +190,9 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
       account: areas.auth.accounts.get,
       files: () => areas.storage.recordFiles,
       accounts: () => areas.userRecords.accounts(),
+      serviceKey: areas.access.serviceKeys.named,
+      secret: base.secrets.jwtSecret,
+      publicUrl: config.server?.publicUrl?.replace(/\/$/, "") ?? null,
       outbox: (address) => base.outboxes.optionsOf({ kind: "tables", ...address }),
     });
     const users = usersPlace(config.auth);

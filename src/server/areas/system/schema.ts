@@ -5,7 +5,19 @@ import { type DeclaredReference, referenceOf, typeOf } from "../../config/sectio
 import type { Field, FieldType, PlatformConfig, TableConfig } from "../../config/types.ts";
 
 const FieldDescription = Type.Object({
-  type: Type.Enum(["string", "text", "number", "integer", "boolean", "date", "datetime", "geo", "json", "references", "file"]),
+  type: Type.Enum([
+    "string",
+    "text",
+    "number",
+    "integer",
+    "boolean",
+    "date",
+    "datetime",
+    "geo",
+    "json",
+    "references",
+    "file",
+  ]),
   required: Type.Boolean({ description: "Never null; an insert must provide it unless it has a default" }),
   unique: Type.Boolean(),
   fixed: Type.Optional(Type.Literal(true, { description: "Only service keys may change it after the insert" })),

@@ -3,6 +3,7 @@ import type { Ids } from "../../../kernel/ids.ts";
 import type { Logger } from "../../../kernel/logger.ts";
 import type { AccountMembers, AccountRecords } from "../../access/account-records.ts";
 import type { Account } from "../../access/accounts.ts";
+import type { ServiceKeys } from "../../access/keys/service-keys.ts";
 import type { Lookups } from "../../access/lookups/lookups.ts";
 import { type Principal, SERVER } from "../../access/principal.ts";
 import type { Principals } from "../../access/principals.ts";
@@ -87,6 +88,11 @@ export function createTablesArea(deps: {
   account: (id: string) => Account | null;
   /** The bytes of records' files. */
   files: () => RecordFiles;
+  serviceKey: ServiceKeys["named"];
+  /** A key for signed urls of files is derived from this. */
+  secret: string;
+  /** Origin of signed urls; null: the address that the request was sent to. */
+  publicUrl: string | null;
 }): TablesArea {
   const namespaces = openNamespaces(deps);
   const service = createTableService({ ...deps, namespaces });

@@ -6,6 +6,10 @@ export const FILES_PER_JOB = 500;
 export const FORM_PARTS_MAX = 101;
 /** Characters of the name of an unknown part that the error message repeats. */
 export const PART_NAME_SHOWN_LENGTH = 100;
+/** Signed urls: the time that they are good by default and at most, and how many are made in one step, of about a millisecond. */
+export const SIGNED_DEFAULT_SECONDS = 60 * 60;
+export const SIGNED_MAX_SECONDS = 7 * 24 * 60 * 60;
+export const SIGNED_PER_STEP = 200;
 /** Attempts to answer a file that is removed meanwhile. */
 export const DOWNLOAD_ATTEMPTS_MAX = 2;
 /** Characters of the name of a file. */

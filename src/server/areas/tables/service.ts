@@ -8,6 +8,7 @@ import { Scheduler } from "../../../kernel/time/scheduler.ts";
 import type { Principal } from "../../access/principal.ts";
 import type { Principals } from "../../access/principals.ts";
 import type { RecordFiles } from "../../access/record-files.ts";
+import type { SignerDeps } from "../../access/signers.ts";
 import type { TableAddress } from "../../access/table-door.ts";
 import type { AppAccess, BatchResult } from "../../config/app/index.ts";
 import type { TableRecord } from "../../config/types.ts";
@@ -15,6 +16,7 @@ import type { ReadCaller } from "../../db/index.ts";
 import { createExpanding } from "./expand/expand.ts";
 import { createDownloads } from "./files/downloads.ts";
 import { RecordForm } from "./files/form.ts";
+import { createFileSigning } from "./files/signing.ts";
 import { createFormWrites, type FormRequest } from "./files/form-writes.ts";
 import { startAnswerSweep } from "./idempotency/kept-answers.ts";
 import { createOnce } from "./idempotency/once.ts";
@@ -82,6 +84,12 @@ export function createTableService(deps: {
   prepareJob: PrepareJob;
   /** The bytes of records' files. */
   files: () => RecordFiles;
+  /** Looks up who has signed urls. */
+  account: SignerDeps["account"];
+  serviceKey: SignerDeps["serviceKey"];
+  secret: string;
+  /** Origin of signed urls; null: the address that the request was sent to. */
+  publicUrl: string | null;
 }) {
   const rights = createRecordRights(deps);
   const instances = createInstanceRights(deps);
@@ -110,10 +118,14 @@ export function createTableService(deps: {
   const turns = new Scheduler();
   const stopSweep = startAnswerSweep(deps);
   const get = reading(reads.get);
+  const modelOf = (address: TableAddress): TableModel => sources.find(address).table.model;
+  const signing = createFileSigning(deps);
   const forms = createFormWrites({ ...deps, sources, writes, mutations });
   return {
     get,
-    ...createDownloads({ ...deps, get, modelOf: (address) => sources.find(address).table.model }),
+    ...createDownloads({ ...deps, get, modelOf, signing }),
+    signing,
+    modelOf,
     insertForm: forms.insertForm,
     upsertForm: forms.upsertForm,
     updateForm: (request: FormRequest, address: TableAddress, id: string, options: UpdateFormOptions) =>

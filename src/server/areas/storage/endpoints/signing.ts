@@ -1,6 +1,6 @@
 import { Type } from "typebox";
-import { badRequest } from "../../../../kernel/errors.ts";
 import { type Endpoint, endpoint } from "../../../http/endpoint.ts";
+import { ownOrigin } from "../../../http/exchange/own-origin.ts";
 import { SMALL_BODY_MAX_BYTES } from "../../../http/limits.ts";
 import { KEYS_BODY_MAX_BYTES } from "../limits.ts";
 import { IN_BUCKET, SignOne, SignSeveral, SignUpload, TAG, UploadTime } from "../model/schemas.ts";
@@ -64,15 +64,4 @@ export function signingEndpoints({
     ({ principal, params, request, body }) => signing.uploadUrl(principal, params.bucket, body, originOf(request)),
   );
   return [one, several, upload];
-}
-
-/** Returns the origin that the request was sent to. Errors: 400 for a Host header that is not an address. */
-function ownOrigin(request: Request): string {
-  const address = URL.parse(request.url);
-  const host = request.headers.get("host") ?? "";
-  if (address !== null && host === "") return address.origin;
-  // Not the host in the URL: for a malformed header the server has put another one there.
-  const named = URL.parse(`${address?.protocol ?? "http:"}//${host}`);
-  if (named !== null && named.href === `${named.origin}/`) return named.origin;
-  throw badRequest("The Host header is not the address of a server");
 }

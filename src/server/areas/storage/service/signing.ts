@@ -6,9 +6,9 @@ import type { Ids } from "../../../../kernel/ids.ts";
 import { SECOND_MS } from "../../../../kernel/time/duration.ts";
 import type { Pace } from "../../../../kernel/time/scheduler.ts";
 import type { Accounts } from "../../../access/accounts.ts";
-import { authOfAccount } from "../../../access/acting.ts";
 import type { ServiceKeys } from "../../../access/keys/service-keys.ts";
 import { auditActorOf, type Principal, SERVER } from "../../../access/principal.ts";
+import { presentKey, presentUser, principalOfSigner, signerOf } from "../../../access/signers.ts";
 import { factsOfNew, type Gates } from "../gates.ts";
 import { SIGNED_URL_DEFAULT_SECONDS } from "../limits.ts";
 import { parseContentType } from "../model/content.ts";
@@ -21,15 +21,6 @@ import type { StorageService } from "./files.ts";
 type Body<Schema extends TSchema> = () => Promise<Static<Schema>>;
 interface SignedUrl {
   url: string;
-}
-
-const USER_SIGNER = "user:";
-const KEY_SIGNER = "key:";
-
-/** Encodes the caller for the token of a download URL. */
-function signerOf(principal: Principal): string | null {
-  if (principal.kind === "user") return USER_SIGNER + principal.auth.id;
-  return principal.kind === "serviceKey" ? KEY_SIGNER + principal.name : null;
 }
 
 interface SigningDeps {
@@ -128,9 +119,7 @@ export class Signing {
   verifyDownload(token: string, bucket: string, key: string): Principal | null {
     const { signer } = this.#deps.signer.verify(token, { method: "GET", bucket, key });
     if (signer === null) return null;
-    return signer.startsWith(USER_SIGNER)
-      ? this.#user(signer.slice(USER_SIGNER.length))
-      : this.#serviceKey(signer.slice(KEY_SIGNER.length));
+    return principalOfSigner(this.#deps, signer);
   }
 
   /**
@@ -172,30 +161,14 @@ export class Signing {
       case "server":
         return SERVER;
       case "serviceKey":
-        return this.#serviceKey(holder.name);
+        return presentKey(this.#deps, holder.name);
       case "user":
-        return this.#user(holder.auth.id);
+        return presentUser(this.#deps, holder.auth.id);
       default:
         return unreachable(holder);
     }
   }
-
-  /** Returns the user as a principal. Errors: 401 for a user who is disabled or deleted. */
-  #user(userId: string): Principal {
-    const account = this.#deps.account(userId);
-    if (account === null || account.disabled) throw gone();
-    return { kind: "user", auth: authOfAccount(account), sessionId: "" };
-  }
-
-  /** Returns the service key as a principal. Errors: 401 for a key that is gone. */
-  #serviceKey(name: string): Principal {
-    const key = this.#deps.serviceKey(name);
-    if (key === null) throw gone();
-    return key;
-  }
 }
-
-const gone = () => unauthorized("The user or service key that asked for this URL does not exist any more");
 
 const downloadOf = (principal: Principal, bucket: string, key: string, expiresAtSeconds: number): SignedClaim => ({
   method: "GET",

@@ -1,8 +1,15 @@
 import { type TSchema, Type } from "typebox";
-import { nullable } from "../../../../kernel/schema/types.ts";
+import { nullable, optional } from "../../../../kernel/schema/types.ts";
 import type { Place } from "../../../http/endpoint.ts";
 import { IDEMPOTENCY_KEY } from "../../../http/exchange/idempotency-key.ts";
-import { BATCH_BY_FILTER_RECORDS_MAX, BATCH_OPERATIONS_MAX, TRANSACTION_OPERATIONS_MAX } from "../limits.ts";
+import { SMALL_BODY_MAX_BYTES } from "../../../http/limits.ts";
+import {
+  BATCH_BY_FILTER_RECORDS_MAX,
+  BATCH_OPERATIONS_MAX,
+  SIGNED_DEFAULT_SECONDS,
+  SIGNED_MAX_SECONDS,
+  TRANSACTION_OPERATIONS_MAX,
+} from "../limits.ts";
 import {
   AggregateQuery,
   BatchQuery,
@@ -14,6 +21,7 @@ import {
   InsertQuery,
   ListQuery,
   SearchQuery,
+  SignQuery,
 } from "../model/requests.ts";
 import { HIGHLIGHTS } from "./record-schemas.ts";
 
@@ -100,7 +108,7 @@ function declareReads<Common extends object, WithId extends object>(common: Comm
     list: {
       ...common,
       summary: "List records",
-      query: ListQuery,
+      query: { ...ListQuery, ...SignQuery },
       answers: { 200: pageOf(record, "A page of records") },
       errors: READ_ERRORS,
     },
@@ -121,14 +129,14 @@ function declareReads<Common extends object, WithId extends object>(common: Comm
     search: {
       ...common,
       summary: "Search the text of records",
-      query: SearchQuery,
+      query: { ...SearchQuery, ...SignQuery },
       answers: { 200: pageOf(Type.Intersect([record, WITH_HIGHLIGHTS]), "The best matches first, with highlights") },
       errors: [...READ_ERRORS, 413],
     },
     get: {
       ...withId,
       summary: "Read a record",
-      query: GetQuery,
+      query: { ...GetQuery, ...SignQuery },
       answers: { 200: { description: "The record", schema: record } },
       errors: READ_ERRORS,
     },
@@ -137,12 +145,18 @@ function declareReads<Common extends object, WithId extends object>(common: Comm
 
 const BYTES = Type.Unsafe<string>({ type: "string", format: "binary" });
 const BYTES_TYPE = "application/octet-stream";
-const THUMB = {
+const DOWNLOAD = {
   thumb: Type.Optional(Type.String({ description: "A size that the bucket declares, such as 200x200" })),
+  token: Type.Optional(Type.String({ description: "Of a signed URL" })),
 };
+const SignBody = Type.Object({
+  expiresIn: optional(
+    Type.Integer({ minimum: 1, maximum: SIGNED_MAX_SECONDS, default: SIGNED_DEFAULT_SECONDS, description: "Seconds" }),
+  ),
+});
 
 function declareFiles<OfFile extends object>(ofFile: OfFile) {
-  const ofMethod = { ...ofFile, query: THUMB, errors: [400, 404, 413, 415, 503] };
+  const ofMethod = { ...ofFile, query: DOWNLOAD, errors: [400, 404, 413, 415, 503] };
   const notModified = { description: "The file has this ETag" };
   return {
     file: {
@@ -161,6 +175,19 @@ function declareFiles<OfFile extends object>(ofFile: OfFile) {
       summary: "Get the headers of a record's file",
       headers: [{ name: "If-None-Match" }],
       answers: { 200: { description: "The file exists" }, 304: notModified },
+    },
+    signFile: {
+      ...ofFile,
+      summary: "Sign a URL of a record's file",
+      body: SignBody,
+      bodyMaxBytes: SMALL_BODY_MAX_BYTES,
+      answers: {
+        200: Type.Object(
+          { url: Type.String() },
+          { description: "Good for GET and HEAD until it expires, or its signer may not read the record any more" },
+        ),
+      },
+      errors: [404],
     },
   };
 }

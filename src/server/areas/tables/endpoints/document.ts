@@ -82,7 +82,7 @@ function describeTable({ paths, schemas }: DescribedTables, model: TableModel, e
   schemas[`${name}.insert`] = insertedRecord(model);
   schemas[`${name}.update`] = updatedRecord(model);
   for (const [operationName, endpoint] of Object.entries(endpoints)) {
-    const isOfFiles = operationName === "file" || operationName === "fileHead";
+    const isOfFiles = ["file", "fileHead", "signFile"].includes(operationName);
     if (isOfFiles && model.files.length === 0) continue;
     const operation = { ...operationOf(endpoint), operationId: `${name}.${operationName}` };
     const path = documentedPath(endpoint);

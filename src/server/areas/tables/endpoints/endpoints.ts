@@ -1,7 +1,7 @@
 import type { TSchema } from "typebox";
 import { badField } from "../../../../kernel/errors.ts";
 import type { JsonObject } from "../../../../kernel/json/json.ts";
-import { chain } from "../../../../kernel/maybe-promise.ts";
+import { chain, type MaybePromise } from "../../../../kernel/maybe-promise.ts";
 import type { Principal } from "../../../access/principal.ts";
 import type { TableAddress } from "../../../access/table-door.ts";
 import type { BatchResult } from "../../../config/app/index.ts";
@@ -11,9 +11,10 @@ import type { RequestBasics } from "../../../http/exchange/request-context.ts";
 import { JsonText, OK } from "../../../http/reply.ts";
 import { isForm } from "../files/form.ts";
 import type { FormRequest } from "../files/form-writes.ts";
+import type { SigningRequest } from "../files/signing.ts";
 import type { OnceRequest } from "../idempotency/once.ts";
 import type { Answer } from "../idempotency/replay.ts";
-import { AnyRecord, TransactionBody } from "../model/requests.ts";
+import { AnyRecord, type ReadRequest, TransactionBody } from "../model/requests.ts";
 import { ListText } from "../query/kept-lists.ts";
 import type { TableService, Upserted } from "../service.ts";
 import type { TransactionResult } from "../transactions/transactions.ts";
@@ -99,10 +100,23 @@ export function endpointsBelow(
   // `base` determines the parameters of the path.
   const declared = declareTableEndpoints(parameters as typeof PARAMETERS, records);
   const { once } = service;
+  /** Reads, and signs the urls of files where the request asks for it. */
+  const signed = <Values, T extends object>(
+    context: SigningRequest<Values> & { readonly params: Params },
+    read: (asked: ReadRequest<Values>, address: TableAddress) => MaybePromise<T>,
+  ): MaybePromise<T> => {
+    const address = addressOf(context.params);
+    return service.signing.read(
+      context,
+      () => service.modelOf(address),
+      (asked) => read(asked, address),
+    );
+  };
   return {
     list: endpoint(`GET ${base}`, declared.list, (context) =>
-      chain(service.listed(context, addressOf(context.params)), (answer) =>
-        answer instanceof ListText ? new JsonText(answer.text) : answer,
+      chain(
+        signed(context, (asked, address) => service.listed(asked, address)),
+        (answer) => (answer instanceof ListText ? new JsonText(answer.text) : answer),
       ),
     ),
     count: endpoint(`GET ${base}/count`, declared.count, (context) =>
@@ -112,10 +126,10 @@ export function endpointsBelow(
       service.aggregate(context, addressOf(context.params)),
     ),
     search: endpoint(`GET ${base}/search`, declared.search, (context) =>
-      service.search(context, addressOf(context.params)),
+      signed(context, (asked, address) => service.search(asked, address)),
     ),
     get: endpoint(`GET ${base}/:id`, declared.get, (context) =>
-      service.get(context, addressOf(context.params), context.params.id),
+      signed(context, (asked, address) => service.get(asked, address, context.params.id)),
     ),
     insert: endpoint(`POST ${base}`, declared.insert, (context) => {
       const { principal, params, peek, body } = context;
@@ -152,6 +166,9 @@ export function endpointsBelow(
     ),
     fileHead: endpoint(`HEAD ${base}/:id/files/:field/:fileId`, declared.fileHead, (context) =>
       service.file(context, addressOf(context.params), context.params),
+    ),
+    signFile: endpoint(`POST ${base}/:id/files/:field/:fileId/signed-url`, declared.signFile, (context) =>
+      service.signFile(context, addressOf(context.params), context.params),
     ),
     delete: endpoint(`DELETE ${base}/:id`, declared.delete, ({ principal, params, peek, query }) => {
       const options = { condition: peek("if"), checkForm: query };

@@ -17,7 +17,7 @@ import { checkHasTarget, conflictColumn } from "../write/upserts.ts";
 import { NOT_PREPARED, type Prepared, type WriteContext } from "../write/write-context.ts";
 import type { KeepAnswer, Writes } from "../write/writes.ts";
 import type { RecordForm } from "./form.ts";
-import { NO_FILES, type NewFiles } from "./values.ts";
+import { baseOf, NO_FILES, type NewFiles } from "./values.ts";
 
 /** A request with a form. */
 export interface FormRequest {
@@ -141,10 +141,4 @@ export function createFormWrites(deps: {
       return withFiles(request, address, { table, file, asker }, { changeOf, keep: options.keep });
     },
   };
-}
-
-/** Returns the path of a table. */
-function baseOf({ namespace, instanceId, table }: TableAddress): string {
-  const segments = instanceId === null ? [namespace] : [namespace, instanceId];
-  return ["/api/db", ...segments.map(encodeURIComponent), "tables", encodeURIComponent(table)].join("/");
 }

@@ -1,5 +1,6 @@
 import { AppError, type FieldProblem, type FieldProblems } from "../../../../kernel/errors.ts";
 import { isJsonObject, type JsonObject, type JsonValue, ownValue } from "../../../../kernel/json/json.ts";
+import type { TableAddress } from "../../../access/table-door.ts";
 import type { RecordFile, TableRecord } from "../../../config/types.ts";
 import type { FileColumn, TableModel } from "../model/model.ts";
 import { refuse } from "../model/validation.ts";
@@ -31,6 +32,12 @@ export function filesIn(value: JsonValue | undefined): RecordFile[] {
 /** Returns the value of a field with these files. */
 export const valueOf = ({ file }: FileColumn, files: readonly RecordFile[]): JsonValue =>
   file.many === null ? (files[0] ?? null) : [...files];
+
+/** Returns the path of a table. */
+export function baseOf({ namespace, instanceId, table }: TableAddress): string {
+  const segments = instanceId === null ? [namespace] : [namespace, instanceId];
+  return ["/api/db", ...segments.map(encodeURIComponent), "tables", encodeURIComponent(table)].join("/");
+}
 
 export const urlOf = (base: string, recordId: string, field: string, fileId: string): string =>
   `${base}/${encodeURIComponent(recordId)}/files/${encodeURIComponent(field)}/${fileId}`;
@@ -144,14 +151,14 @@ export function withKnownFiles<Values extends JsonObject>(
     checked[name] = valueOf(
       column,
       isRenamed
-        ? files.map((one) => ({ ...one, url: urlOf(baseOf(one.url, idBefore, name), id, name, one.id) }))
+        ? files.map((one) => ({ ...one, url: urlOf(baseIn(one.url, idBefore, name), id, name, one.id) }))
         : files,
     );
   }
   return checked as Values; // The same members.
 }
 
-const baseOf = (url: string, recordId: string, field: string): string =>
+const baseIn = (url: string, recordId: string, field: string): string =>
   url.slice(0, url.lastIndexOf(urlOf("", recordId, field, "")));
 
 /** Returns the error for a file of another type than its field takes. */

@@ -16,6 +16,7 @@ import {
   OR_CONDITIONS_MAX,
   POSITION_MAX,
   QUERY_LENGTH_MAX,
+  SIGNED_MAX_SECONDS,
   TRANSACTION_OPERATIONS_MAX,
 } from "../limits.ts";
 import { OPERATOR_NAMES } from "./operators.ts";
@@ -70,6 +71,14 @@ export const ListQuery = {
 };
 
 export const GetQuery = { fields, expand };
+/** Of lists, searches and GET one over HTTP. */
+export const SignQuery = {
+  signFiles: whole(
+    "The urls of files are signed, and good for so many seconds without credentials",
+    1,
+    SIGNED_MAX_SECONDS,
+  ),
+};
 export const CountQuery = { filter, orFilter };
 
 export const AggregateQuery = {
