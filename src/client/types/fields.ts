@@ -2,10 +2,20 @@ import type { JsonValue } from "../../kernel/json/json.ts";
 import type { GeoBox, GeoCircle, GeoPoint } from "../../kernel/records/geo.ts";
 import type { FilterOperator } from "../../server/config/records.ts";
 
+/** Whether a field of this type holds JSON: of any kind, or of a type of its own. */
+type IsJson<Value> = JsonValue extends Value
+  ? true
+  : [NonNullable<Value>] extends [string | number | boolean | GeoPoint]
+    ? false
+    : // Several references, which are never null.
+      [Value] extends [string[]]
+      ? false
+      : true;
+
 type NumbersOf<R> = { [Name in keyof R & string]: [NonNullable<R[Name]>] extends [number] ? Name : never }[keyof R &
   string];
 type ColumnsOf<R> = {
-  [Name in keyof R & string]: JsonValue extends R[Name]
+  [Name in keyof R & string]: IsJson<R[Name]> extends true
     ? never
     : [NonNullable<R[Name]>] extends [GeoPoint | string[]]
       ? never
@@ -50,7 +60,7 @@ type TextSearch = "contains" | "icontains" | "startsWith" | "istartsWith";
 /** Fields of a record, and paths into JSON fields: `address.city`. */
 export type FieldOf<R> = string extends keyof R
   ? string
-  : { [Name in keyof R & string]: JsonValue extends R[Name] ? Name | `${Name}.${string}` : Name }[keyof R & string];
+  : { [Name in keyof R & string]: IsJson<R[Name]> extends true ? Name | `${Name}.${string}` : Name }[keyof R & string];
 
 /** Fields with points. */
 export type GeoFieldOf<R> = string extends keyof R
@@ -61,31 +71,33 @@ export type GeoFieldOf<R> = string extends keyof R
 export type ValueAt<R, Field> = Field extends keyof R ? R[Field] : JsonValue;
 
 /** Operators for a field of this type. */
-export type OperatorOf<Value> = JsonValue extends Value
-  ? FilterOperator
-  : [NonNullable<Value>] extends [GeoPoint]
-    ? Equality | Area
-    : [Value] extends [string[]]
-      ? Several
-      : Exclude<FilterOperator, Area | Several | ([NonNullable<Value>] extends [string] ? never : TextSearch)>;
+export type OperatorOf<Value> =
+  IsJson<Value> extends true
+    ? FilterOperator
+    : [NonNullable<Value>] extends [GeoPoint]
+      ? Equality | Area
+      : [Value] extends [string[]]
+        ? Several
+        : Exclude<FilterOperator, Area | Several | ([NonNullable<Value>] extends [string] ? never : TextSearch)>;
 
 /** Operand type for a field of this type. */
-export type OperandOf<Value, Operator> = JsonValue extends Value
-  ? JsonValue | readonly JsonValue[]
-  : [NonNullable<Value>] extends [GeoPoint]
-    ? Operator extends "within"
-      ? GeoCircle
-      : Operator extends "inBox"
-        ? GeoBox
-        : null
-    : [Value] extends [string[]]
-      ? Operator extends "has"
-        ? string
-        : readonly string[]
-      : Operator extends Membership
-        ? readonly (Value | null)[]
-        : Operator extends Equality
-          ? Value | null
-          : Operator extends TextSearch
-            ? string
-            : NonNullable<Value>;
+export type OperandOf<Value, Operator> =
+  IsJson<Value> extends true
+    ? JsonValue | readonly JsonValue[] | Value
+    : [NonNullable<Value>] extends [GeoPoint]
+      ? Operator extends "within"
+        ? GeoCircle
+        : Operator extends "inBox"
+          ? GeoBox
+          : null
+      : [Value] extends [string[]]
+        ? Operator extends "has"
+          ? string
+          : readonly string[]
+        : Operator extends Membership
+          ? readonly (Value | null)[]
+          : Operator extends Equality
+            ? Value | null
+            : Operator extends TextSearch
+              ? string
+              : NonNullable<Value>;

@@ -4,6 +4,7 @@ export type { JsonObject, JsonValue } from "../../kernel/json/json.ts";
 export { allOf, anyOf, field, none, not, some } from "../../kernel/records/filter-group.ts";
 export type * from "./app/index.ts";
 export { defineConfig } from "./define.ts";
+export { json } from "./sections/tables/json-type.ts";
 export type { AppOf, HookContextOf, RuleContextOf } from "./typed/access.ts";
 export type { DefinedConfig, TypedConfig } from "./typed/config.ts";
 export type { ConfigTypes, TypesOf } from "./typed/declared.ts";

@@ -39,9 +39,9 @@ type ConditionOf<Name extends string, Value> = JsonValue extends Value
     ? GeoCondition<Name>
     : [Value] extends [string[]]
       ? SeveralCondition<Name>
-      : NonNullable<Value> extends RecordFile | RecordFile[]
-        ? JsonCondition<Name>
-        : ColumnCondition<Name, NonNullable<Value>>;
+      : NonNullable<Value> extends string | number | boolean
+        ? ColumnCondition<Name, NonNullable<Value>>
+        : JsonCondition<Name>;
 
 type TupleOf<R> =
   | { [Name in keyof R & string]: ConditionOf<Name, R[Name]> }[keyof R & string]

@@ -26,11 +26,13 @@ type Member<F, Name extends string> = Name extends keyof F ? F[Name] : undefined
 type ValueOf<F> =
   Member<Member<F, "validate"> extends "new" ? unknown : F, "enum"> extends readonly (infer Choice)[]
     ? Choice
-    : Member<F, "type"> extends infer Type extends keyof ValueByType
-      ? ValueByType[Type]
-      : "references" extends keyof F
-        ? string
-        : JsonValue;
+    : Member<F, "type"> extends { readonly "~json": infer Own }
+      ? Own
+      : Member<F, "type"> extends infer Type extends keyof ValueByType
+        ? ValueByType[Type]
+        : "references" extends keyof F
+          ? string
+          : JsonValue;
 
 /** References to several records are never null: without any they are `[]`. So are files of a field with `many`. */
 type FieldValue<F> =

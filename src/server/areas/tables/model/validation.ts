@@ -102,14 +102,15 @@ function schemalessValidator(model: TableModel): Validator {
   return { ofRecord: check, ofChanges: check };
 }
 
+const NOT_NULL = ["object", "array", "string", "number", "boolean"];
+
 function propertySchema(model: TableModel, column: Column): Record<string, unknown> {
   const { field } = column;
   if (column.file !== null) return fileSchema(column, column.file);
   // References have a check of their own.
-  if (column.type === "json" || column.links !== null) return {};
+  if (column.links !== null) return {};
   // What a point must be is checked apart: any fault of it has one code.
-  if (column.type === "geo")
-    return column.isNullable ? {} : { type: ["object", "array", "string", "number", "boolean"] };
+  if (column.type === "json" || column.type === "geo") return column.isNullable ? {} : { type: NOT_NULL };
   const isText = column.type !== "number" && column.type !== "integer" && column.type !== "boolean";
   const type = isText ? "string" : column.type;
   const schema: Record<string, unknown> = { type: column.isNullable ? [type, "null"] : type };
