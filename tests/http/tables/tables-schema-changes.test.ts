@@ -271,10 +271,14 @@ test("[DB330] a migration that changes the values settles it, also of another ty
   const after = (up: string) => `{ schema: { status: { type: "string", enum: ["open"] }, at: { type: "datetime" } },
     migrations: [{ version: 1, description: "lower case", up: \`${up}\` }] }`;
   const { output } = await checkData(one, after("UPDATE items SET status = lower(status)"));
-  expect(output).toContain("shared.items.at: must be an ISO 8601 date and time, and 1 records have another value");
+  expect(output).toContain(
+    "shared.items.at: must be a date and time with an offset, such as 2024-05-06T04:00:00.000Z, and 1 records have another value",
+  );
   expect(output).not.toContain("items.status");
-  await one.restart({ config: config(after("UPDATE items SET status = lower(status), at = '2026-02-01'")) });
-  expect((await one.service.get(`${P}/a`)).body).toMatchObject({ status: "open", at: "2026-02-01" });
+  await one.restart({
+    config: config(after("UPDATE items SET status = lower(status), at = '2026-02-01T01:00+01:00'")),
+  });
+  expect((await one.service.get(`${P}/a`)).body).toMatchObject({ status: "open", at: "2026-02-01T00:00:00.000Z" });
 });
 
 test("[DB330] a reference that records break names its field and counts them", async () => {

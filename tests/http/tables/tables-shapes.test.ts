@@ -51,7 +51,7 @@ const noteAt = (index: number, prefix = "n"): Note => ({
   owner: `o${index % 5}`,
   category: CATEGORIES[index % 4] ?? null,
   score: index % 7 === 0 ? null : (index % 12) / 2,
-  at: `2026-11-${String(1 + (index % 28)).padStart(2, "0")}T12:00:00Z`,
+  at: `2026-11-${String(1 + (index % 28)).padStart(2, "0")}T12:00:00.000Z`,
   tags: TAGS[index % 4] ?? null,
 });
 
@@ -88,7 +88,7 @@ const GROUPS: [Condition[], Test][][] = [
     [["category", "not in", list]],
     (note) => !list.includes(note.category),
   ]),
-  ["2026-11-05T12:00:00Z", "2026-11-20", "1970-01-01T00:00:00Z"].map((at) => [
+  ["2026-11-05T12:00:00.000Z", "2026-11-20T00:00:00.000Z", "1970-01-01T00:00:00.000Z"].map((at) => [
     [["at", ">=", at]],
     (note) => note.at >= at,
   ]),
