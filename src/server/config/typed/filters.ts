@@ -1,7 +1,7 @@
 import type { JsonValue } from "../../../kernel/json/json.ts";
 import type { Conditions } from "../../../kernel/records/filter-group.ts";
 import type { GeoBox, GeoCircle, GeoPoint } from "../../../kernel/records/geo.ts";
-import type { AnyField, AnyFilter, FilterOperator, RecordFile } from "../records.ts";
+import type { AnyField, AnyFilter, FilterOperator } from "../records.ts";
 
 type Equality = "==" | "!=";
 type Ordering = ">" | ">=" | "<" | "<=";
