@@ -164,6 +164,16 @@ test("[TB652] one request adds and removes at most 5,000 ids of such fields: 413
     platform.service.post(`${path("team")}/batch`, { inserts: Array.from({ length: count }, () => ({ members })) });
   expect((await batch(51)).status).toBe(413);
   expect((await batch(50)).status).toBe(200);
+  const stored = await platform.service.get<ListAnswer>(`${path("team")}?limit=100`);
+  const ids = stored.body.items.map(({ id }) => String(id));
+  expect((await platform.service.post(`${path("team")}/batch`, { inserts: [{ members }], deletes: ids })).status).toBe(
+    413,
+  );
+  const byFilter = { action: "delete", filter: [["members", "has", "p1"]] };
+  const first = await platform.service.post<JsonObject>(`${path("team")}/batch-by-filter`, byFilter);
+  expect(first.body).toEqual({ processed: 26, succeeded: 26 });
+  const second = await platform.service.post<JsonObject>(`${path("team")}/batch-by-filter`, byFilter);
+  expect(second.body).toEqual({ processed: 24, succeeded: 24 });
 });
 
 test("[TB653] has, hasAny and hasAll find records by the ids, in lists and groups, and nothing else compares them", async () => {

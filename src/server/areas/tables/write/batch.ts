@@ -5,7 +5,13 @@ import type { BatchResult } from "../../../config/app/index.ts";
 import type { TableRecord } from "../../../config/types.ts";
 import type { DatabaseFile, ReadCaller } from "../../../db/index.ts";
 import { isEmpty, NO_FILTER, type ParsedFilter, parseFilter, plain, withBoth } from "../filters/filter.ts";
-import { BATCH_BY_FILTER_RECORDS_MAX, BATCH_OPERATIONS_MAX, CONDITION_COST_MAX, RULE_RECORDS_MAX } from "../limits.ts";
+import {
+  BATCH_BY_FILTER_RECORDS_MAX,
+  BATCH_OPERATIONS_MAX,
+  CONDITION_COST_MAX,
+  LINKED_IDS_MAX,
+  RULE_RECORDS_MAX,
+} from "../limits.ts";
 import type { BatchBody, ByFilterBody } from "../model/requests.ts";
 import { filtersOf } from "../query/list-query.ts";
 import { matchesOf } from "../query/matches.ts";
@@ -159,6 +165,8 @@ function changeThose(
   for (const id of ids) {
     // A bound of one request is reached; repeating the request continues with the rest.
     if (context.stored.isUsedUp || context.conditionCost > CONDITION_COST_MAX) break;
+    // The rest is left for a record with many.
+    if (context.linkedIds > LINKED_IDS_MAX / 2) break;
     operations.run(id, () => {
       const record = table.store.get(context.tx, id);
       touch(context, table, id);

@@ -95,12 +95,7 @@ export function createReferences(deps: { tableOf(model: TableModel): Table; righ
     const [before, after] = [idsIn(change.stored?.[name]), idsIn(change.next[name])];
     const [known, present] = [new Set(before), new Set(after)];
     const added = after.filter((id) => !known.has(id));
-    context.linkedIds += added.length + before.filter((id) => !present.has(id)).length;
-    if (context.linkedIds > LINKED_IDS_MAX) {
-      throw tooLarge(
-        `One request adds and removes at most ${LINKED_IDS_MAX} references of fields with several; send fewer`,
-      );
-    }
+    countIds(context, added.length + before.filter((id) => !present.has(id)).length);
     const asked = new Set(idsIn(change.asked[name]));
     const to = tableOf(edge.to);
     const isSelf = (id: string): boolean => edge.to === model && id === change.next["id"];
@@ -138,8 +133,20 @@ export function createReferences(deps: { tableOf(model: TableModel): Table; righ
         if (old !== null && old !== next[edge.toColumn.name] && isReferred(tx, edge, old)) throw referred(edge);
       }
     },
-    delete: (context, table, stored) => deleteCascading(context, tableOf, table, stored),
+    delete(context, table, stored) {
+      for (const name of table.model.several) countIds(context, idsIn(stored[name]).length);
+      deleteCascading(context, tableOf, table, stored);
+    },
   };
+}
+
+/** Counts ids that are linked or no longer linked. Errors: 413 for too many in one request. [TB652] */
+function countIds(context: WriteContext, count: number): void {
+  context.linkedIds += count;
+  if (context.linkedIds <= LINKED_IDS_MAX) return;
+  throw tooLarge(
+    `One request adds and removes at most ${LINKED_IDS_MAX} references of fields with several; send fewer`,
+  );
 }
 
 /** Returns the ids of several references. */

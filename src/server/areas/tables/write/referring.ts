@@ -92,8 +92,8 @@ const BYTES_PER_UNIT = 2048;
  */
 const SEARCHED_BYTES_PER_UNIT = { unicode61: 32, porter: 32, trigram: 8 };
 
-/** Bytes of several references per unit of cost: of each id the link is removed. */
-const LINKED_BYTES_PER_UNIT = 128;
+/** Ids of several references per unit of cost: of each the link is removed. */
+const LINKED_IDS_PER_UNIT = 3;
 
 /** Effect on a record that refers to a deleted one. */
 export type CascadeWork = "delete" | "clear";
@@ -118,8 +118,9 @@ export function costSql(model: TableModel, work: CascadeWork): string {
   const long = model.columns
     .filter(({ type }) => ["string", "text", "json", "references"].includes(type))
     .map(({ sql }) => sql);
-  const linked = model.columns.filter(({ links }) => links !== null).map(({ sql }) => sql);
-  const read = `(${bytes(long)}) / ${BYTES_PER_UNIT} + (${bytes(linked)}) / ${LINKED_BYTES_PER_UNIT}`;
+  const several = model.columns.filter(({ links }) => links !== null).map(({ sql }) => `json_array_length(${sql})`);
+  const linked = several.length === 0 ? "" : ` + (${several.join(" + ")}) / ${LINKED_IDS_PER_UNIT}`;
+  const read = `(${bytes(long)}) / ${BYTES_PER_UNIT}${linked}`;
   // The row is read and written; its full-text index does not change.
   if (work === "clear") return `(2 + ${read})`;
   const searched = (model.fts?.fields ?? []).flatMap((name) => model.byName.get(name)?.sql ?? []);
