@@ -74,7 +74,7 @@ describe("floors: main -> cli -> platform -> areas -> {http, access, jobs, socke
     "src/kernel/limits.ts",
     "src/kernel/records/filter-group.ts",
     "src/kernel/records/filter-match.ts",
-  "src/kernel/records/geo.ts",
+    "src/kernel/records/geo.ts",
     "src/kernel/records/order.ts",
     "src/kernel/records/text-match.ts",
     "src/kernel/records/value-path.ts",

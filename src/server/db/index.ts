@@ -13,8 +13,9 @@ export { entryText, originOf, startOfAction, startOfTarget } from "./audit/write
 export { createStorageEngine } from "./engine.ts";
 export { instanceBounds, socketsMax } from "./files/descriptors.ts";
 export { DirectoryInUse, type DirectoryLock, lockDirectory } from "./files/directory-lock.ts";
-export { openUpgraded } from "./files/upgraded-file.ts";
 export { isEmptyFile } from "./files/file-identity.ts";
+export { holdRemovals, RemovalHold } from "./files/removal-hold.ts";
+export { openUpgraded } from "./files/upgraded-file.ts";
 export { quoteIdentifier } from "./identifiers.ts";
 export { createInstanceFiles, type InstanceFiles } from "./instances/instance-files.ts";
 export type { InstanceCreations } from "./instances/instance-quota.ts";
@@ -29,7 +30,6 @@ export {
   SERVER_ACTOR,
   type StoredOutboxRow,
 } from "./outbox/types.ts";
-export { holdRemovals, RemovalHold } from "./files/removal-hold.ts";
 export type { AnswerText } from "./processes/text-answer.ts";
 export {
   BUCKET_FUNCTION,
@@ -39,16 +39,16 @@ export {
   type RankRequest,
   type SentStatement,
 } from "./reads/requests.ts";
+export type { FormerDatetimes } from "./schema/datetimes.ts";
 export {
   type DeclaredColumn,
   type DeclaredTable,
   declaredMigration,
 } from "./schema/declared.ts";
-export type { FormerDatetimes } from "./schema/datetimes.ts";
 export { geoIndexName } from "./schema/geo-index.ts";
 export { holdsRecords } from "./schema/holds-records.ts";
-export { type RehearsalJob, type RehearsedFile, rehearseFiles } from "./schema/schema-rehearsal.ts";
 export { linksName } from "./schema/links.ts";
+export { type RehearsalJob, type RehearsedFile, rehearseFiles } from "./schema/schema-rehearsal.ts";
 export { indexName, primaryKeyIndexName } from "./schema/sql.ts";
 export { ftsTokenizer } from "./schema/tokenizer.ts";
 export type { DeclaredOptions, DeclaredValues } from "./schema/types.ts";

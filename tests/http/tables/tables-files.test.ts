@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { signIn, type SignedIn, type TestPlatform, testPlatform, until } from "../../support/index.ts";
-import { bytesOnDisk, sendRaw } from "../storage/storage-support.ts";
+import { type SignedIn, signIn, type TestPlatform, testPlatform, until } from "../../support/index.ts";
 import { png } from "../storage/pictures.ts";
+import { bytesOnDisk, sendRaw } from "../storage/storage-support.ts";
 import { type RecordFile, sendForm, sendRawForm, textOf } from "./tables-files-support.ts";
 
 const CONFIG = `{

@@ -1,5 +1,5 @@
-import { expect, test } from "bun:test";
 import { Database } from "bun:sqlite";
+import { expect, test } from "bun:test";
 import { join } from "node:path";
 import type { JsonValue } from "../../../src/kernel/json/json.ts";
 import { type ListAnswer, type TestPlatform, testPlatform } from "../../support/index.ts";

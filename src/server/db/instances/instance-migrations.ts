@@ -4,8 +4,8 @@ import { AppError, insufficientStorage, isDiskFull } from "../../../kernel/error
 import { DeadlineError, within } from "../../../kernel/time/deadline.ts";
 import { MIGRATED_NOW_BYTES_MAX, MIGRATION_WAIT_MS, REWRITTEN_NOW_BYTES_MAX } from "../limits.ts";
 import { hasWal, openUnchanged } from "../open-unchanged.ts";
-import { isAsDeclared } from "../schema/declared.ts";
 import { type FormerDatetimes, hasFormerDatetimes } from "../schema/datetimes.ts";
+import { isAsDeclared } from "../schema/declared.ts";
 import type { Declaration } from "../schema/types.ts";
 import type { StorageEngine } from "../types.ts";
 import type { UnfitInstances } from "./unfit-instances.ts";

@@ -11,8 +11,8 @@ import { type FormerDatetimes, hasFormerDatetimes, noteRewritten, rewriteDatetim
 import { isDoneAlready } from "./done-already.ts";
 import { applyGeo, dropGeo, dropGeoTriggers } from "./geo-index.ts";
 import { DECLARED_KEY, isEmpty, readIndexNames, readStored, readTableSql, type StoredTable } from "./inspect.ts";
-import { addition, brokenReference, planTable } from "./plan.ts";
 import { applyLinks, dropLinkTriggers } from "./links.ts";
+import { addition, brokenReference, planTable } from "./plan.ts";
 import { lostTables } from "./renames.ts";
 import { createTableSql } from "./sql.ts";
 import {

@@ -17,7 +17,7 @@ import { checkHasTarget, conflictColumn } from "../write/upserts.ts";
 import { NOT_PREPARED, type Prepared, type WriteContext } from "../write/write-context.ts";
 import type { KeepAnswer, Writes } from "../write/writes.ts";
 import type { RecordForm } from "./form.ts";
-import { baseOf, NO_FILES, type NewFiles } from "./values.ts";
+import { baseOf, type NewFiles, NO_FILES } from "./values.ts";
 
 /** A request with a form. */
 export interface FormRequest {

@@ -5,7 +5,14 @@ import { compareText } from "../../../../kernel/records/text-match.ts";
 import type { AnyFilter, Lookup, TableRecord } from "../../../config/types.ts";
 import type { Transaction } from "../../../db/index.ts";
 import { quoteIdentifier } from "../../../db/index.ts";
-import { type Condition, hasRelations, isLinked, NO_FILTER, type ParsedFilter, parseFilter } from "../filters/filter.ts";
+import {
+  type Condition,
+  hasRelations,
+  isLinked,
+  NO_FILTER,
+  type ParsedFilter,
+  parseFilter,
+} from "../filters/filter.ts";
 import { type Form, filterToSql } from "../filters/filter-sql.ts";
 import { FILTER_CONDITIONS_MAX, LOOKUP_EXAMINED_MAX, LOOKUP_LIMIT_MAX, LOOKUP_PLANS_MAX } from "../limits.ts";
 import type { TableModel } from "../model/model.ts";

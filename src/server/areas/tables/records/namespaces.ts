@@ -15,8 +15,8 @@ import {
   holdsRecords,
   type InstanceFiles,
   instanceBounds,
-  openUpgraded,
   type OutboxOptions,
+  openUpgraded,
   type StorageEngine,
 } from "../../../db/index.ts";
 import { trackingFiles } from "../files/tracking.ts";
