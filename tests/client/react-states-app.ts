@@ -44,6 +44,9 @@ interface Case {
   changes: Record<string, () => unknown>;
 }
 
+const useLiveQuery = (query: never) => useLive(query);
+const useLiveSearch = (query: never) => useSearch({ search: () => query } as never, "a");
+
 function liveCase(hook: "useLive" | "useSearch"): Case {
   const { source, tell } = sourceOf({
     items: [],
@@ -53,7 +56,7 @@ function liveCase(hook: "useLive" | "useSearch"): Case {
     isPending: () => false,
   });
   const query = { description: { own: hook }, live: () => source };
-  const use = () => (hook === "useLive" ? useLive(query as never) : useSearch({ search: () => query } as never, "a"));
+  const use = hook === "useLive" ? useLiveQuery : useLiveSearch;
   const become = (member: string, value: unknown) => () => {
     source[member] = value;
     tell();
@@ -61,7 +64,7 @@ function liveCase(hook: "useLive" | "useSearch"): Case {
   };
   return {
     hook,
-    use: () => ({ ...use() }),
+    use: () => ({ ...use(query as never) }),
     changes: {
       items: become("items", [{ id: "a" }]),
       status: become("status", "live"),

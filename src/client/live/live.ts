@@ -147,10 +147,7 @@ function createLive(context: ClientContext, socket: Socket): Live {
     },
     useSeen(given) {
       seen = given;
-      for (const { view } of shared.values()) {
-        if (view.status === "live") given.changed(view);
-        else seedFrom(view, given);
-      }
+      for (const { view } of shared.values()) view.status === "live" ? given.changed(view) : seedFrom(view, given);
     },
   };
 }

@@ -18,7 +18,9 @@ import { TokenKeys } from "./token-keys.ts";
 
 const SECRET = "a secret of the tests, 32 bytes long";
 const directories: string[] = [];
-afterAll(() => directories.forEach((directory) => rmSync(directory, { recursive: true })));
+afterAll(() => {
+  for (const made of directories) rmSync(made, { recursive: true });
+});
 
 let directory = "";
 let clock: TestClock;

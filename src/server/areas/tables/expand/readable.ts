@@ -125,7 +125,7 @@ interface ReferringList {
 const newList = (): ReferringList => ({ found: [], after: "", isComplete: false });
 
 /** Returns the value by which a record refers. */
-const valueOf = ({ record, of }: RelatedRecord, field: string): JsonValue => of ?? record[field] ?? null;
+const referringValue = ({ record, of }: RelatedRecord, field: string): JsonValue => of ?? record[field] ?? null;
 
 /** Records how far each value was read. A cut page may contain only a part of its last value. */
 function markRead(
@@ -136,10 +136,10 @@ function markRead(
 ): void {
   const counts = new Map<JsonValue, number>();
   const end = page.found.at(-1);
-  const last = end === undefined ? null : valueOf(end, field);
+  const last = end === undefined ? null : referringValue(end, field);
   for (const one of page.found) {
     const { record } = one;
-    const value = valueOf(one, field);
+    const value = referringValue(one, field);
     counts.set(value, (counts.get(value) ?? 0) + 1);
     const list = lists.get(value);
     const id = String(record["id"]);
@@ -154,7 +154,7 @@ function markRead(
 
 function addTo(lists: ReadonlyMap<JsonValue, ReferringList>, found: readonly RelatedRecord[], field: string): void {
   const order = (a: TableRecord, b: TableRecord) => compareText(String(a["id"]), String(b["id"]));
-  for (const one of found) lists.get(valueOf(one, field))?.found.push(one);
+  for (const one of found) lists.get(referringValue(one, field))?.found.push(one);
   for (const list of lists.values()) {
     // SQLite reads them by id, and sorting sorted records costs one comparison each.
     list.found.sort((a, b) => order(a.record, b.record));

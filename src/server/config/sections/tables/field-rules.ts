@@ -12,7 +12,10 @@ const BOUNDS = ["enum", "min", "max", "pattern"] as const;
 export function checkField(field: Field, report: Report): void {
   const before = report.problems.length;
   if (field.type === undefined && field.references === undefined) report.at("type").say("is required");
-  if (field.type === "references") return checkSeveral(field, report);
+  if (field.type === "references") {
+    checkSeveral(field, report);
+    return;
+  }
   if (field.type === "file") {
     checkFile(field, report);
     return;
