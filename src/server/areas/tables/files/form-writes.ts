@@ -13,6 +13,7 @@ import type { WriteGrants } from "../write/asking.ts";
 import { parsePatch } from "../write/changes.ts";
 import type { Mutations } from "../write/mutations.ts";
 import { preconditionOfText } from "../write/preconditions.ts";
+import { preparedRecord } from "../write/record-writes.ts";
 import { checkHasTarget, conflictColumn } from "../write/upserts.ts";
 import { NOT_PREPARED, type Prepared, type WriteContext } from "../write/write-context.ts";
 import type { KeepAnswer, Writes } from "../write/writes.ts";
@@ -35,6 +36,13 @@ interface Source {
 
 type Change<T> = (context: WriteContext) => T;
 
+interface Writing<T> {
+  changeOf: (body: JsonObject) => Change<T>;
+  keep?: KeepAnswer<T> | undefined;
+  /** Checks the record's JSON where no rule has to be asked about it. Absent: the change is tried. */
+  check?: ((body: JsonObject) => void) | undefined;
+}
+
 /** Writes of records with their files. The order of checks is that of writes without, and files come last. */
 export function createFormWrites(deps: {
   sources: Sources;
@@ -53,14 +61,15 @@ export function createFormWrites(deps: {
     { principal, form }: FormRequest,
     address: TableAddress,
     { table, file, asker }: Source,
-    { changeOf, keep }: { changeOf: (body: JsonObject) => Change<T>; keep?: KeepAnswer<T> | undefined },
+    { changeOf, keep, check }: Writing<T>,
   ): Promise<T> => {
     const { namespace, instanceId } = address;
     const ownerId = principal.kind === "user" ? principal.auth.id : null;
     const prepare = (prepared: Partial<Prepared>) => ({ prepare: () => ({ ...NOT_PREPARED, ...prepared }) });
     return deps.files().upload({ namespace, instanceId, ownerId }, async (upload) => {
       const received = await form.read(table.model, upload, async (body) => {
-        await writes.run(file, asker, changeOf(body), prepare({ isTrial: true }));
+        if (check !== undefined) check(body);
+        else await writes.run(file, asker, changeOf(body), prepare({ isTrial: true }));
       });
       const change = changeOf(received.body);
       await upload.store();
@@ -93,7 +102,12 @@ export function createFormWrites(deps: {
       );
       const changeOf = (body: JsonObject) => (context: WriteContext) =>
         mutations.insert(context, grants, source.table, body, 0);
-      return withFiles(request, address, source, { changeOf, keep });
+      const isDecided = grants.insert.kind === "all" && grants.insert.again === null;
+      // The id and the time do not matter for this.
+      const auto = { id: "new", now: new Date(deps.clock.now()).toISOString() };
+      const check = (body: JsonObject) =>
+        void preparedRecord(request.principal, source.table, body, auto, { files: NO_FILES, isTrial: true });
+      return withFiles(request, address, source, { changeOf, keep, check: isDecided ? check : undefined });
     },
 
     async upsertForm(
