@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import type { JsonObject } from "../../../src/kernel/json/json.ts";
+import type { JsonObject, JsonValue } from "../../../src/kernel/json/json.ts";
 import {
   type HttpClient,
   type ListAnswer,
@@ -204,6 +204,18 @@ test("[TB781] filters, sorts and aggregates see a hidden address as null", async
   expect((await most(reader))[0]?.["min(email)"]).toBe(ann.email);
   const grouped = await bob.get<{ groups: JsonObject[] }>(`${USERS}/aggregate`, { query: { groupBy: "email" } });
   expect(grouped.body.groups.map(({ email }) => email).sort()).toEqual([bob.email, null].sort());
+  const change = { action: "update", data: { bio: "by filter" } };
+  const changed = async (by: HttpClient, filter: JsonValue) =>
+    (await by.post<{ processed: number }>(`${USERS}/batch-by-filter`, { ...change, filter })).body.processed;
+  expect(await changed(ann, [["email", "==", ann.email]])).toBe(0);
+  expect(
+    await changed(ann, [
+      ["email", "==", null],
+      ["id", "==", ann.id],
+    ]),
+  ).toBe(1);
+  const when = { query: { if: JSON.stringify([["email", "==", ann.email]]) } };
+  expect((await ann.patch(`${USERS}/${ann.id}`, { bio: "if" }, when)).status).toBe(412);
   await show(bob, "private");
 });
 
@@ -278,7 +290,8 @@ test("[TB784] live changes have no hidden address, and a change of one is not to
   const socket = await openSocket(`${platform.wsUrl}/api/realtime`);
   socket.send({ type: "auth", token: (await signIn(platform)).token });
   await socket.expect({ type: "auth_success" });
-  socket.send({ type: "subscribe", channel: "realtime:shared:users" });
+  // By a hidden address nothing is found; the other messages of this test would show it.
+  socket.send({ type: "subscribe", channel: "realtime:shared:users", filters: [["email", "==", null]] });
   const { channel } = (await socket.nextOf("subscribed")) as { channel: string };
   const dan = await signIn(platform);
   await socket.expect({ type: "db_change", channel, changeType: "added", docId: dan.id, data: { email: null } });
@@ -288,8 +301,12 @@ test("[TB784] live changes have no hidden address, and a change of one is not to
   expect((await platform.service.patch(`/api/auth/admin/users/${dan.id}`, { email })).status).toBe(200);
   expect((await record(dan.id, platform.service))?.["email"]).toBe(email);
   await platform.service.patch(`/api/auth/admin/users/${dan.id}`, { emailVisibility: "public" });
-  await socket.expect({ changeType: "modified", docId: dan.id, data: { email } });
-  await platform.service.delete(`/api/auth/admin/users/${dan.id}`);
+  // It left the filter by becoming public, and not before.
   await socket.expect({ changeType: "removed", docId: dan.id, data: null });
+  await platform.service.delete(`/api/auth/admin/users/${dan.id}`);
+  const eve = await signIn(platform);
+  await socket.expect({ changeType: "added", docId: eve.id, data: { email: null } });
+  await platform.service.delete(`/api/auth/admin/users/${eve.id}`);
+  await socket.expect({ changeType: "removed", docId: eve.id, data: null });
   await socket.close();
 });

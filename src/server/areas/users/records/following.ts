@@ -196,10 +196,14 @@ function membersOf(row: NonNullable<ReturnType<typeof accountById.get>>): Accoun
   return { ...members, birth: seq, isEmailPublic: emailVisibility === "public" };
 }
 
-function markIn(tx: Transaction, id: string): void {
-  const next = nextMark.get(tx, {});
-  if (next === null) throw new Error("accounts are marked, and nobody follows them");
-  setMark.run(tx, { userId: id, mark: next.lastMark });
+/** The number of a transaction's marks: an import has a thousand of them. */
+const numbers = new WeakMap<Transaction, number>();
+
+function markIn(tx: Transaction, userId: string): void {
+  const mark = numbers.get(tx) ?? nextMark.get(tx, {})?.lastMark;
+  if (mark === undefined) throw new Error("accounts are marked, and nobody follows them");
+  numbers.set(tx, mark);
+  setMark.run(tx, { userId, mark });
 }
 
 type AccountsView = Pick<AccountsTx, "account" | "markOf" | "marked" | "accountsAfter" | "seen">;

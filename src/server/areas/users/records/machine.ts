@@ -17,7 +17,7 @@ export interface AccountsTx {
   marked(limit: number): string[];
   /** In order of creation, after the one with this birth. */
   accountsAfter(birth: number, limit: number): AccountMembers[];
-  /** Lists the account, with a number that grows with each mark. */
+  /** Lists the account, with a number that grows with each commit that marks. */
   mark(id: string): void;
   /** Takes the mark off unless it is a newer one. */
   unmark(id: string, mark: number): void;
