@@ -115,6 +115,19 @@ test("[AU314] a table that is declared later has a record for each account, befo
   expect(count["total"]).toBe(1);
 });
 
+test("[AU316] a table of that name with records of its own is refused, and stays", async () => {
+  const own = { schema: { nick: { type: "string" } } };
+  const platform = await started({ users: null, tables: { users: own } });
+  const ann = await signIn(platform);
+  await platform.service.post("/api/db/shared/tables/users", { id: ann.id, nick: "ann" });
+  await expect(platform.restart({ config: configOf() })).rejects.toThrow("with records of its own");
+  const up = "ALTER TABLE users RENAME TO profiles";
+  const profiles = { ...own, migrations: [{ version: 1, description: "another name", up }] };
+  await platform.restart({ config: configOf({ tables: { profiles } }) });
+  expect((await platform.service.get(`/api/db/shared/tables/profiles/${ann.id}`)).body["nick"]).toBe("ann");
+  await expectAlike(platform);
+});
+
 test.each(["nowhere", "elsewhere"])(
   "[AU314] accounts that changed while their table was %s are compared",
   async (where) => {

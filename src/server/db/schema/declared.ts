@@ -10,7 +10,15 @@ import { applyFts, applyIndexes, applyPlan, dropFts, dropFtsTriggers } from "./a
 import { type FormerDatetimes, hasFormerDatetimes, noteRewritten, rewriteDatetimes } from "./datetimes.ts";
 import { isDoneAlready } from "./done-already.ts";
 import { applyGeo, dropGeo, dropGeoTriggers } from "./geo-index.ts";
-import { DECLARED_KEY, isEmpty, readIndexNames, readStored, readTableSql, type StoredTable } from "./inspect.ts";
+import {
+  DECLARED_KEY,
+  isEmpty,
+  readColumns,
+  readIndexNames,
+  readStored,
+  readTableSql,
+  type StoredTable,
+} from "./inspect.ts";
 import { applyLinks, dropLinkTriggers } from "./links.ts";
 import { addition, brokenReference, planTable } from "./plan.ts";
 import { lostTables } from "./renames.ts";
@@ -19,6 +27,7 @@ import {
   type DeclaredMigration,
   type DeclaredOptions,
   type DeclaredTable,
+  type FirstTable,
   MigrationFailed,
   SchemaMismatch,
 } from "./types.ts";
@@ -113,7 +122,11 @@ function migrate(
   const made = tables.filter(({ name }) => name === first?.table && !before.has(name));
   for (const table of made) sqlite.run(createTableSql(table));
   if (made.length > 0) first?.fill(sqlite);
-  const migrated = runMigrations(sqlite, tables, { stored, before, made, pathOf });
+  const isTaken = takenName(sqlite, first, pathOf).length > 0;
+  const fresh = isTaken ? tables.filter(({ name }) => name === first?.table) : made;
+  const migrated = runMigrations(sqlite, tables, { stored, before, fresh, isTaken, pathOf });
+  const taken = takenName(sqlite, first, pathOf);
+  if (taken.length > 0) throw new SchemaMismatch(taken);
   const present = migrated.size > 0 || made.length > 0 ? readTableSql(sqlite) : before;
   const isAltered = ({ name }: DeclaredTable): boolean =>
     isUnknown || !stored.has(name) || present.get(name) !== before.get(name);
@@ -163,6 +176,18 @@ function migrate(
   writeMeta(sqlite, DECLARED_KEY, JSON.stringify(tables.map(({ migrations: _, ...table }): StoredTable => table)));
   writeMeta(sqlite, HASH_KEY, hash);
   return former;
+}
+
+/** Describes a table of another kind that has the name of the one that is made first. */
+function takenName(sqlite: Database, first: FirstTable | undefined, pathOf: (table: string) => string): string[] {
+  if (first === undefined) return [];
+  const columns = readColumns(sqlite, first.table);
+  if (columns.length === 0 || columns.some(({ name }) => name === first.column)) return [];
+  if (isEmpty(sqlite, first.table)) return [];
+  return [
+    `${pathOf(first.table)}: the file has a table of this name with records of its own, which are not those of accounts. ` +
+      "Declare it under another name, with a migration that renames it, or set auth.users.table",
+  ];
 }
 
 interface PlanContext {
@@ -221,8 +246,10 @@ function missingTables(
 interface MigrationContext {
   stored: ReadonlyMap<string, StoredTable>;
   before: ReadonlyMap<string, string>;
-  /** Tables that were made before, and have no records to migrate. */
-  made: readonly DeclaredTable[];
+  /** Tables whose migrations are not for what the file has. */
+  fresh: readonly DeclaredTable[];
+  /** Whether a table that has to be renamed has the name of another one. */
+  isTaken: boolean;
   pathOf: (table: string) => string;
 }
 
@@ -230,9 +257,10 @@ interface MigrationContext {
 function runMigrations(sqlite: Database, tables: readonly DeclaredTable[], context: MigrationContext): Set<string> {
   const pending = pendingMigrations(sqlite, tables);
   // A new table has no records to migrate, unless it may be the new name of a removed table that has records.
-  const mayBeRenamed = missingTables(tables, context.stored, context.before).some((name) => !isEmpty(sqlite, name));
+  const lost = missingTables(tables, context.stored, context.before).some((name) => !isEmpty(sqlite, name));
+  const mayBeRenamed = lost || context.isTaken;
   const due = pending.filter(
-    ({ table }) => context.before.has(table.name) || (mayBeRenamed && !context.made.includes(table)),
+    ({ table }) => !context.fresh.includes(table) && (context.before.has(table.name) || mayBeRenamed),
   );
   if (due.length > 0) {
     // The server's indexes would prevent dropping and renaming columns; all of them are created again afterwards.

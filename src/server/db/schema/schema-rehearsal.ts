@@ -7,7 +7,7 @@ import { openError } from "../files/sqlite-errors.ts";
 import { REHEARSAL_LOCK_TIMEOUT_MS } from "../limits.ts";
 import { hasWal, openUnchanged } from "../open-unchanged.ts";
 import { declaredMigration, hasPendingMigrations, isAsDeclared, plannedProblems } from "./declared.ts";
-import { type DeclaredTable, SchemaMismatch } from "./types.ts";
+import { type DeclaredTable, type FirstTable, SchemaMismatch } from "./types.ts";
 
 /** Header offsets of the journal version, and the value for "no WAL": a copy in memory cannot have a WAL. */
 const JOURNAL_VERSION_OFFSETS = [18, 19];
@@ -29,7 +29,7 @@ export interface RehearsalNamespace {
   isDynamic: boolean;
   tables: readonly DeclaredTable[];
   /** The table that is there before migrations run, as `DeclaredOptions.first`; absent: none. Here it has no records. */
-  first?: string;
+  first?: FirstTable;
 }
 
 export interface RehearsalJob {
@@ -78,7 +78,7 @@ function createRehearsal(
   { name: namespace, tables, first }: RehearsalNamespace,
   copyMaxBytes: number,
 ): (path: string) => Rehearsed {
-  const made = first === undefined ? {} : { first: { table: first, fill() {} } };
+  const made = first === undefined ? {} : { first: { ...first, fill() {} } };
   const migrate = declaredMigration(tables, { namespace, ...made });
   const isCurrent = isAsDeclared(tables);
 

@@ -69,6 +69,12 @@ export interface DeclaredTable {
   migrations: DeclaredMigration[];
 }
 
+/** A table that is made before migrations run. One of its name with records that lacks the column is refused: it is another table. */
+export interface FirstTable {
+  table: string;
+  column: string;
+}
+
 export interface DeclaredOptions {
   /** Prefix of the table's name in messages. Default `""`: `posts.title`; with `shared`: `shared.posts.title`. */
   namespace?: string;
@@ -77,7 +83,7 @@ export interface DeclaredOptions {
   /** When the datetimes of a file of 0.2 are rewritten: in the migration (default), or by the process of `StorageEngine.migrate`. */
   datetimes?: "now" | "later";
   /** A table that is made and filled before migrations run and references are checked, where the file lacks it. */
-  first?: { table: string; fill: (sqlite: Database) => void };
+  first?: FirstTable & { fill: (sqlite: Database) => void };
 }
 
 /** All tables of a file. */

@@ -402,7 +402,7 @@ export function declaredNamespaces(
       name,
       isDynamic: config.instance === true,
       tables: models.map(declareTable),
-      ...(users === undefined ? {} : { first: users.name }),
+      ...(users === undefined ? {} : { first: { table: users.name, column: BIRTH_COLUMN } }),
     };
   });
 }

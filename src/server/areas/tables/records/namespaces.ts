@@ -1,3 +1,4 @@
+import type { Database } from "bun:sqlite";
 import { existsSync, mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { LRUCache } from "lru-cache";
@@ -21,7 +22,7 @@ import {
 } from "../../../db/index.ts";
 import { trackingFiles } from "../files/tracking.ts";
 import { SHAPE_LENGTH_MAX, SHAPES_LENGTH_MAX } from "../limits.ts";
-import { compileTables, declareTable, type TableModel } from "../model/model.ts";
+import { BIRTH_COLUMN, compileTables, declareTable, type TableModel } from "../model/model.ts";
 import { createValidator, type Validator } from "../model/validation.ts";
 import { countedNamespaces, createCreators } from "./creators.ts";
 import { fillUsers } from "./fill-users.ts";
@@ -199,7 +200,8 @@ function firstOf(
 ): Pick<DeclaredOptions, "first"> {
   const users = [...models.values()].find(({ isUsers }) => isUsers);
   if (users === undefined) return {};
-  return { first: { table: users.name, fill: (sqlite) => fillUsers(sqlite, users, accounts()) } };
+  const fill = (sqlite: Database): void => fillUsers(sqlite, users, accounts());
+  return { first: { table: users.name, column: BIRTH_COLUMN, fill } };
 }
 
 const ENDING = ".db";
