@@ -81,7 +81,7 @@ export const QUICK_STEPS_BYTES = 4 * 1024 * 1024;
 /** Candidates of an R-tree that a list tests on the main thread, once to count and once to read them: 4 µs each time. */
 export const AREA_CANDIDATES_MAX = 1_000;
 /** Candidates of all circles in which one list looks for the nearest records on the main thread: 3 µs each. */
-export const NEAR_CANDIDATES_MAX = 3_000;
+export const NEAR_CANDIDATES_MAX = 2_000;
 /** Radius in metres of the first circle in which the nearest records are looked for, and those between which it lies. */
 export const NEAR_FIRST_METERS = 1_000;
 export const NEAR_METERS_MIN = 0.001;
