@@ -13,8 +13,10 @@ const MARK = "<!-- Below: written by scripts/app-reference.ts -->";
 
 /** The interface of `app`, from which all others are reachable, and those of hooks and rules. */
 const ROOTS = ["AppAccess", "HookContext", "RuleContext"];
-/** Types that the page omits, because its text describes the values of records and filters. */
+/** Types that the page omits, because its text describes the values of records, filters and queries. */
 const PARTS = new Set([
+  ...["FieldOf", "OperatorOf", "FilterOperator", "ValueAt", "OperandOf", "SelectionOf", "GroupingOf", "AggregatedOf"],
+  ...["CheckedPath", "WithRelated", "ItemOf", "AnyTables", "Field"],
   ...["JsonValue", "JsonObject", "FieldOperator", "FilterOf", "ConditionOf", "JsonCondition", "ColumnCondition"],
   ...["Equality", "Ordering", "Membership", "TextSearch", "AnyField"],
 ]);

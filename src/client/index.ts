@@ -38,7 +38,9 @@ export { type ErrorCode, type FieldProblem, PlatformError } from "./transport/er
 export type {
   Found,
   ListOptions,
+  NumberedPage,
   Page,
+  PageOptions,
   Query,
   Queryable,
   SearchOptions,

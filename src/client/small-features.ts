@@ -4,4 +4,4 @@ export { leased } from "./auth/lease.ts";
 export { cookieStore } from "./cookies.ts";
 export { createExpansions } from "./live/expansions.ts";
 export { createPush } from "./push.ts";
-export { aggregate, search, writeAll } from "./tables/wide-queries.ts";
+export { aggregate, page, search, writeAll } from "./tables/wide-queries.ts";

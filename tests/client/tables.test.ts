@@ -113,6 +113,10 @@ test("[TC12] a page says how many there are and where the next one begins; pages
   expect(second).toMatchObject({ total: null, hasMore: true });
   const skipped = await films.limit(10).list({ offset: 10 });
   expect(skipped.items).toEqual(second.items);
+  expect(await films.page(2, { perPage: 10 })).toEqual({ items: second.items, total: 25, page: 2, perPage: 10 });
+  expect(await films.limit(10).page(3)).toMatchObject({ items: { length: 5 }, total: 25, page: 3, perPage: 10 });
+  expect(await films.page(0).catch(({ code }) => code)).toBe("invalid");
+  expect(await films.page(1, { perPage: 0 }).catch(({ code }) => code)).toBe("invalid");
   expect(await films.count()).toBe(25);
   expect(await films.first()).toEqual(first.items[0] ?? null);
   expect(await films.where("year", ">", 2000).first()).toBeNull();

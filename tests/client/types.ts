@@ -50,6 +50,11 @@ export async function reads() {
   // @ts-expect-error: no such namespace
   client.db("share");
 
+  const page = await films.where("year", ">", 1990).page(2, { perPage: 20 });
+  holds<Equal<(typeof page.items)[number], Film>>();
+  holds<Equal<typeof page.page, number>>();
+  // @ts-expect-error: the size of a page is perPage
+  await films.page(1, { limit: 20 });
   const few = await films.fields("title", "year").list();
   holds<Equal<(typeof few.items)[number], { id: string; title: string; year: number | null }>>();
   // @ts-expect-error: not one of the fields

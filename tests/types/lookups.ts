@@ -134,6 +134,71 @@ const config = defineConfig({
                 tx.table("movies");
                 return found?.title ?? null;
               });
+              const best = await films
+                .where("year", ">=", 1990)
+                .orWhere("title", "startsWith", "A")
+                .sort("year", "desc")
+                .first();
+              holds<Equal<NonNullable<typeof best>["title"], string>>();
+              const { items, total } = await films
+                .where([["extra.city", "==", "Rome"]])
+                .limit(5)
+                .page(2, { perPage: 5 });
+              holds<Equal<(typeof items)[number]["year"], number | null>>();
+              holds<Equal<typeof total, number | null>>();
+              const groups = await films
+                .where("year", ">", 1990)
+                .aggregate({ select: ["count()", "max(year)"], groupBy: ["title"] });
+              holds<Equal<(typeof groups)[number], { title: string; "count()": number; "max(year)": number | null }>>();
+              const short = await films.fields("title").first();
+              // @ts-expect-error: the year is not asked for
+              short?.year;
+              const expanded = await films.expand("directorId").first();
+              holds<Equal<NonNullable<NonNullable<typeof expanded>["expand"]["directorId"]>["name"], string | null>>();
+              // @ts-expect-error: no such field
+              films.where("yaer", ">", 1990);
+              // @ts-expect-error: years are numbers
+              films.where("year", ">", "1990");
+              // @ts-expect-error: numbers are not searched
+              films.where("year", "contains", "19");
+              // @ts-expect-error: no such field in a filter
+              films.where([["yaer", ">", 1990]]);
+              // @ts-expect-error: a filter is never undefined
+              films.where(undefined);
+              // @ts-expect-error: no such field
+              films.sort("yaer");
+              // @ts-expect-error: no such direction
+              films.sort("year", "down");
+              // @ts-expect-error: no reference
+              films.expand("title");
+              // @ts-expect-error: texts are not summed
+              films.aggregate({ select: ["sum(title)"] });
+              // @ts-expect-error: no such field
+              films.aggregate({ select: ["count()"], groupBy: ["genre"] });
+              // @ts-expect-error: a query takes no filter in its options
+              films.where("year", ">", 1990).list({ filter: [] });
+              await context.db("shared").transaction((tx) => {
+                const query = tx.table("films").where("year", ">", 1990).sort("title");
+                const list = query.list();
+                holds<Equal<(typeof list.items)[number]["title"], string>>();
+                holds<Equal<typeof list.total, null>>();
+                const first = query.expand("directorId").first();
+                holds<Equal<NonNullable<NonNullable<typeof first>["expand"]["directorId"]>["name"], string | null>>();
+                const [group] = query.aggregate({ select: ["count()"] });
+                holds<Equal<NonNullable<typeof group>["count()"], number>>();
+                holds<Equal<ReturnType<typeof query.exists>, boolean>>();
+                // @ts-expect-error: no such field
+                tx.table("films").where("yaer", ">", 1990);
+                // @ts-expect-error: a query is not awaited for its filter
+                query.list([["year", ">", 1990]]);
+                // @ts-expect-error: no reference
+                query.expand("title");
+                return list.hasMore;
+              });
+              const owners = context.table("members").where("role", "==", "owner").list();
+              holds<Equal<(typeof owners.items)[number]["name"], string | null>>();
+              // @ts-expect-error: not one of its values
+              context.table("members").where("role", "==", "admin");
               return { ...changes, points: (changes.points ?? 0) + 1 };
             },
             afterInsert: async (_auth, task, app) => {
@@ -164,10 +229,12 @@ const config = defineConfig({
             year: { type: "integer" },
             extra: { type: "json" },
             ownerId: { type: "string" },
+            directorId: { references: "directors" },
           },
           access: { read: own, insert: (auth) => own(auth) },
         },
         members: {},
+        directors: { schema: { name: { type: "string" } } },
       },
     },
   },

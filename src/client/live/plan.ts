@@ -3,11 +3,10 @@ import type { Conditions, GroupOf } from "../../kernel/records/filter-group.ts";
 import { type MatchCondition, type MatchFilter, type MatchGroup, matches } from "../../kernel/records/filter-match.ts";
 import { distanceBetween, type GeoPoint } from "../../kernel/records/geo.ts";
 import { compareRecords, type OrderTerm } from "../../kernel/records/order.ts";
+import { elementsOf, listParameters } from "../../kernel/records/query.ts";
 import {
   type Condition,
   type Element,
-  elementsOf,
-  listParameters,
   type QueryDescription,
   type TableAddress,
   tablePath,

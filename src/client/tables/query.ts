@@ -1,6 +1,6 @@
 import type { JsonObject } from "../../kernel/json/json.ts";
-import type { Conditions } from "../../kernel/records/filter-group.ts";
-import type { GeoPoint } from "../../kernel/records/geo.ts";
+import { FluentQuery, filterParameters, listParameters } from "../../kernel/records/query.ts";
+import type { FilterOperator } from "../../server/config/records.ts";
 import type { ClientContext } from "../context.ts";
 import { liveOf } from "../live/live.ts";
 import type { LiveQuery } from "../live/types.ts";
@@ -8,13 +8,15 @@ import type {
   Cancellable,
   Found,
   ListOptions,
+  NumberedPage,
   Page,
+  PageOptions,
   SearchOptions,
   SearchPage,
   SearchResults,
   WriteCounts,
 } from "../types/query.ts";
-import { type Condition, filterParameters, listParameters, type QueryDescription, tablePath } from "./description.ts";
+import { type QueryDescription, tablePath } from "./description.ts";
 import type { Aggregate } from "./wide-queries.ts";
 
 type Item = JsonObject;
@@ -23,70 +25,45 @@ type Item = JsonObject;
 const wide = () => import("../small-features.ts");
 
 /** `Query` of any table. The types of `client.db` add the fields of each table. */
-export class TableQuery {
-  readonly description: QueryDescription;
+export class TableQuery extends FluentQuery<TableQuery, FilterOperator, QueryDescription> {
   readonly #context: ClientContext;
 
   constructor(context: ClientContext, description: QueryDescription) {
+    super(description);
     this.#context = context;
-    this.description = description;
   }
 
-  #with(change: Partial<QueryDescription>): TableQuery {
+  protected with(change: Partial<QueryDescription>): TableQuery {
     return new TableQuery(this.#context, { ...this.description, ...change });
   }
 
-  where(...given: Condition | readonly [filter: Conditions<Condition>]): TableQuery {
-    // A whole filter, or the parts of a condition.
-    const added = given.length === 1 ? given[0] : [given];
-    return this.#with({ conditions: this.description.conditions.concat(added) });
-  }
-
-  orWhere(...condition: Condition): TableQuery {
-    return this.#with({ or: [...this.description.or, condition] });
-  }
-
-  sort(field: string, direction: "asc" | "desc" = "asc"): TableQuery {
-    return this.#with({ sort: [...this.description.sort, [field, direction]] });
-  }
-
-  near(field: string, { lat, lng }: GeoPoint): TableQuery {
-    return this.#with({ near: { field, lat, lng } });
-  }
-
-  limit(count: number): TableQuery {
-    return this.#with({ limit: count });
-  }
-
-  fields(...names: readonly string[]): TableQuery {
-    return this.#with({ fields: names });
-  }
-
-  expand(...paths: readonly string[]): TableQuery {
-    return this.#with({ expand: [...this.description.expand, ...paths] });
-  }
-
   /** Sends a GET request below the table's path. */
-  #read<T>(path: string, query: Record<string, string | number | boolean | undefined | null>, options?: Cancellable) {
-    const { transport } = this.#context;
-    return transport.request<T>("GET", tablePath(this.description) + path, { query, signal: options?.signal });
+  #read<T>(
+    path: string,
+    query: Record<string, string | number | boolean | undefined | null>,
+    signal: AbortSignal | undefined,
+  ) {
+    return this.#context.transport.request<T>("GET", tablePath(this.description) + path, { query, signal });
   }
 
   list({ signal, ...paging }: ListOptions & Cancellable = {}): Promise<Page<Item>> {
-    return this.#read("", { ...listParameters(this.description), ...paging }, { ...(signal && { signal }) });
+    return this.#read("", { ...listParameters(this.description), ...paging }, signal);
+  }
+
+  async page(number: number, options?: PageOptions): Promise<NumberedPage<Item>> {
+    return (await wide()).page(this, number, options);
   }
 
   async first(options?: Cancellable): Promise<Item | null> {
-    const { items } = await this.limit(1).list({ ...options, total: false });
-    return items[0] ?? null;
+    return (await this.limit(1).list({ ...options, total: false })).items[0] ?? null;
   }
 
   async count(options?: Cancellable): Promise<number> {
-    return (await this.#read<{ total: number }>("/count", filterParameters(this.description), options)).total;
+    return (await this.#read<{ total: number }>("/count", filterParameters(this.description), options?.signal)).total;
   }
 
   search(text: string, { signal, ...marks }: SearchOptions = {}): SearchResults<Found<Item>> {
-    const query = this.#with({ search: { ...marks, q: text } });
+    const query = this.with({ search: { ...marks, q: text } });
     const { description } = query;
     let sent: Promise<SearchPage<Found<Item>>> | undefined;
     // Sent when it is awaited: `live` needs no page.

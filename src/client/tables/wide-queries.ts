@@ -1,17 +1,13 @@
 import type { JsonObject, JsonValue } from "../../kernel/json/json.ts";
+import { type AggregateOptions, aggregateParameters } from "../../kernel/records/aggregate-options.ts";
+import { elementsOf, filterParameters, listParameters } from "../../kernel/records/query.ts";
 import { localError } from "../transport/errors.ts";
 import type { Transport } from "../transport/types.ts";
-import type { Cancellable, Found, Page, SearchPage, WriteCounts } from "../types/query.ts";
-import { elementsOf, filterParameters, listParameters, type QueryDescription, tablePath } from "./description.ts";
+import type { Cancellable, Found, NumberedPage, Page, PageOptions, SearchPage, WriteCounts } from "../types/query.ts";
+import { type QueryDescription, tablePath } from "./description.ts";
 
 /** Options of an aggregate over untyped field names. */
-export interface Aggregate extends Cancellable {
-  select: readonly string[];
-  groupBy?: readonly string[];
-  sort?: readonly (string | readonly [string, "asc" | "desc"])[];
-  limit?: number;
-  timezone?: string;
-}
+export interface Aggregate extends AggregateOptions, Cancellable {}
 
 export async function search(
   transport: Transport,
@@ -20,24 +16,16 @@ export async function search(
 ): Promise<SearchPage<Found<JsonObject>>> {
   const parameters = { ...listParameters(query), ...query.search };
   const path = `${tablePath(query)}/search`;
-  const found = await transport.request<Page<Found<JsonObject>>>("GET", path, { query: parameters, signal });
-  const { items, total } = found;
+  const { items, total } = await transport.request<Page<Found<JsonObject>>>("GET", path, { query: parameters, signal });
   return { items, total, hasMore: (query.search?.offset ?? 0) + items.length < (total ?? 0) };
 }
 
 export async function aggregate(
   transport: Transport,
   query: QueryDescription,
-  { select, groupBy = [], sort = [], limit, timezone, signal }: Aggregate,
+  { signal, ...options }: Aggregate,
 ): Promise<JsonObject[]> {
-  const parameters = {
-    ...filterParameters(query),
-    select: select.join(),
-    groupBy: groupBy.join() || null,
-    sort: sort.map((key) => (typeof key === "string" ? key : key.join(":"))).join() || null,
-    limit,
-    timezone,
-  };
+  const parameters = { ...filterParameters(query), ...aggregateParameters(options) };
   const path = `${tablePath(query)}/aggregate`;
   return (await transport.request<{ groups: JsonObject[] }>("GET", path, { query: parameters, signal })).groups;
 }
@@ -53,4 +41,16 @@ export function writeAll(
   }
   const body = { ...action, filter: elementsOf(query) };
   return transport.request("POST", `${tablePath(query)}/batch-by-filter`, { body, idempotent: true });
+}
+
+/** Returns a page by its number. */
+export async function page<Item>(
+  query: { limit(count: number): typeof query; list(options: object): Promise<Page<Item>> },
+  number: number,
+  { perPage, ...options }: PageOptions = {},
+): Promise<NumberedPage<Item>> {
+  const asked = perPage == null ? query : query.limit(perPage);
+  // A page that is asked for by its number is answered with it, and with null for these two.
+  const { hasMore, cursor, ...page } = await asked.list({ ...options, page: number });
+  return page as NumberedPage<Item>;
 }

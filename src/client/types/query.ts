@@ -1,19 +1,19 @@
 import type { GeoPoint } from "../../kernel/records/geo.ts";
-import type { FilterOf } from "../../server/config/typed/filters.ts";
-import type { RecordOf } from "../../server/config/typed/records.ts";
-import type { LiveQuery } from "../live/types.ts";
-import type { QueryDescription } from "../tables/description.ts";
-import type { CheckedPath, WithRelated } from "./expand.ts";
+import type { CheckedPath, WithRelated } from "../../server/config/typed/expand.ts";
 import type {
+  AggregatedOf,
   FieldOf,
   GeoFieldOf,
   GroupingOf,
-  GroupOf,
   OperandOf,
   OperatorOf,
   SelectionOf,
   ValueAt,
-} from "./fields.ts";
+} from "../../server/config/typed/fields.ts";
+import type { FilterOf } from "../../server/config/typed/filters.ts";
+import type { RecordOf } from "../../server/config/typed/records.ts";
+import type { LiveQuery } from "../live/types.ts";
+import type { QueryDescription } from "../tables/description.ts";
 import type { ChangesOfSchema } from "./records.ts";
 
 /** Page of a list. */
@@ -42,6 +42,20 @@ export interface ListOptions extends Cancellable {
   offset?: number;
   /** Whether to count. With false, `total` is null. */
   total?: boolean;
+}
+
+/** Page of a list by its number. */
+export interface NumberedPage<Item> {
+  items: Item[];
+  /** Number of matching records; null where the read rule looks at each record. */
+  total: number | null;
+  page: number;
+  perPage: number;
+}
+
+export interface PageOptions extends Cancellable {
+  /** Number of items of a page; that of `limit` by default, or 100. */
+  perPage?: number;
 }
 
 export interface SearchOptions extends Cancellable {
@@ -140,6 +154,8 @@ export interface Query<Tables, Name extends keyof Tables & string, Row, Path ext
 
   /** Returns the first item; null if there is none. */
   first(options?: Cancellable): Promise<WithRelated<Tables, Name, Row, Path> | null>;
+  /** Returns a page by its number, from 1. For long lists `pages` is faster. */
+  page(number: number, options?: PageOptions): Promise<NumberedPage<WithRelated<Tables, Name, Row, Path>>>;
   count(options?: Cancellable): Promise<number>;
   /** Searches the texts of the table's `fts`. All words must occur; the last one may be a prefix. */
   search(text: string, options?: SearchOptions): SearchResults<Found<WithRelated<Tables, Name, Row, Path>>>;
@@ -149,7 +165,7 @@ export interface Query<Tables, Name extends keyof Tables & string, Row, Path ext
     const Grouped extends GroupingOf<RecordOf<Tables[Name]>> = never,
   >(
     options: AggregateOptions<RecordOf<Tables[Name]>, Selected, Grouped>,
-  ): Promise<GroupOf<RecordOf<Tables[Name]>, Selected, Grouped>[]>;
+  ): Promise<AggregatedOf<RecordOf<Tables[Name]>, Selected, Grouped>[]>;
   /** Iterates over all pages, one request each. */
   pages(options?: Cancellable): AsyncIterableIterator<WithRelated<Tables, Name, Row, Path>[]>;
   /** Updates up to 500 matching records. Errors: `invalid` without any condition, and with a sort, limit, fields or expand. */

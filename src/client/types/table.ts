@@ -1,6 +1,6 @@
+import type { CheckedPath, WithRelated } from "../../server/config/typed/expand.ts";
 import type { FilterOf } from "../../server/config/typed/filters.ts";
 import type { RecordOf } from "../../server/config/typed/records.ts";
-import type { CheckedPath, WithRelated } from "./expand.ts";
 import type { Cancellable, Query } from "./query.ts";
 import type { ChangesOfSchema, InsertOfSchema } from "./records.ts";
 

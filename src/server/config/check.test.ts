@@ -1133,17 +1133,31 @@ describe("configWarnings", () => {
 
     test("are named with the index to declare, also behind another lookup", () => {
       const behind = (auth: { id: string } | null, _post: unknown, { table }: Context) =>
-        auth !== null && table("members").get(auth.id) !== null && table("members").exists([["role", "==", "owner"]]);
+        auth !== null &&
+        table("members").get(auth.id) !== null &&
+        table("members").where("role", "==", "owner").exists();
       const [message, ...others] = messagesOf(behind);
       expect(others).toEqual([]);
       expect(message).toStartWith(`${POSTS}.access.read looks up shared.members without an index`);
       expect(message).toContain('declare indexes: [{ fields: ["role"] }]');
       const [every] = messagesOf((_auth: unknown, _post: unknown, { db }: Context) =>
-        db("shared").table("members").list([]),
+        db("shared").table("members").list(),
       );
       expect(every).toContain("name the id or an indexed field");
       const [missing] = messagesOf((_auth: unknown, _post: unknown, { table }: Context) => table("member").get("x"));
       expect(missing).toContain("looks up shared.member, which is not declared");
+    });
+
+    test("[CF340] forms that end with 0.4 are named, with what to write instead", () => {
+      const former = (auth: { id: string }, _post: unknown, { table }: Context) =>
+        table("members").first([["id", "==", auth.id]]) !== null ||
+        table("members").list([["id", "==", auth.id]]).length > 0;
+      const uses = (form: string, instead: string) =>
+        `${POSTS}.access.read uses ${form} of shared.members, which ends with 0.4: write ${instead}`;
+      expect(messagesOf(former)).toEqual([
+        uses("first(filter)", "where(filter).first()"),
+        uses("list(filter)", "where(filter).list().items"),
+      ]);
     });
 
     test("[TB605] relations are named too, with what makes them deny", () => {
@@ -1172,12 +1186,12 @@ describe("configWarnings", () => {
 
     test("those that an index answers are not, nor what is not tried", () => {
       const indexed = (auth: { id: string }, _post: unknown, { table }: Context) =>
-        table("members").first([
-          ["userId", "==", auth.id],
-          ["role", "!=", "guest"],
-        ]) !== null ||
-        table("members").exists([["email", "in", ["a"]]]) ||
-        table("members").list([["id", "==", auth.id]]).length > 0;
+        table("members").where("userId", "==", auth.id).where("role", "!=", "guest").sort("role").first() !== null ||
+        table("members")
+          .where([["email", "in", ["a"]]])
+          .exists() ||
+        table("members").where("id", "==", auth.id).list().items.length > 0 ||
+        table("members").where("id", "==", auth.id).expand("userId").page(1).items.length > 0;
       expect(messagesOf(indexed)).toEqual([]);
       expect(
         messagesOf(async (_auth: unknown, _post: unknown, { table }: Context) => table("nothing").get("x")),

@@ -1,5 +1,7 @@
 import type { AppAccess } from "./app/index.ts";
+import type { RecordList, RecordQuery } from "./app/queries.ts";
 import type { TableRecord } from "./records.ts";
+import type { AnyTables } from "./typed/declared.ts";
 import type { FilterOf } from "./typed/filters.ts";
 
 /**
@@ -8,13 +10,17 @@ import type { FilterOf } from "./typed/filters.ts";
  * filter names with `==` or `in`; otherwise the lookup throws, so that the rule denies, and the log names the index to declare. The
  * records are frozen.
  */
-export interface Lookup<R = TableRecord> {
+export interface Lookup<R = TableRecord, Tables = AnyTables, Name = string> extends RecordQuery<R, Tables, Name> {
   /** Returns the record; null when there is none. */
   get(id: string): R | null;
-  /** Returns the first match by id; null when there is none. */
+  first(): R | null;
+  /** @deprecated Until 0.4. Write `where(…).first()`. */
   first(filter: FilterOf<R>): R | null;
-  /** Returns the matches by id. `limit` is 1,000 by default and at most. */
+  list(): RecordList<R>;
+  /** @deprecated Until 0.4. Write `where(…).limit(…).list().items`. */
   list(filter: FilterOf<R>, options?: { limit?: number }): R[];
+  exists(): boolean;
+  /** @deprecated Until 0.4. Write `where(…).exists()`. */
   exists(filter: FilterOf<R>): boolean;
 }
 

@@ -1,17 +1,15 @@
-import { AppError, badField } from "../../../kernel/errors.ts";
+import { AppError } from "../../../kernel/errors.ts";
 import { jsonCopy, plainCopy } from "../../../kernel/json/copy.ts";
 import { isJsonObject } from "../../../kernel/json/json.ts";
 import { createParser } from "../../../kernel/schema/parser.ts";
 import { callerNameOf, type Principal } from "../../access/principal.ts";
 import type { TableAddress } from "../../access/table-door.ts";
-import type {
-  AggregateQuery as AggregateOptions,
-  DatabaseAccessor,
-  ListQuery as ListOptions,
-  TableAccessor,
-} from "../../config/app/index.ts";
+import type { BatchOperations, BatchResult, DatabaseAccessor, TableAccessor } from "../../config/app/index.ts";
+import type { TableRecord } from "../../config/types.ts";
+import type { ReadCaller } from "../../db/index.ts";
 import { Query } from "../../http/exchange/query.ts";
 import { createQueryParser, type QueryParser } from "../../http/exchange/query-parser.ts";
+import { AppQuery, formerReads, type Parameters, type TableReads } from "./dialect/table-query.ts";
 import { AggregateQuery, BatchBody, CountQuery, ListQuery, type ReadRequest, SearchQuery } from "./model/requests.ts";
 import type { TableService } from "./service.ts";
 
@@ -39,45 +37,51 @@ const NOBODY = "app";
 
 function createTableAccessor(service: TableService, principal: Principal, address: TableAddress): TableAccessor {
   const asker = { principal, callerName: callerNameOf(principal, () => NOBODY), signal: undefined };
-  /** Returns a read with the options as the query string that a client would send. */
-  const asked = <Values>(
-    parser: QueryParser,
-    options: ListOptions | AggregateOptions,
-    q?: string,
-  ): ReadRequest<Values> => {
-    const text = queryOf(options, q);
+  /** Returns a read with the parameters as the query string that a client would send. */
+  const asked = <Values>(parser: QueryParser, parameters: Parameters): ReadRequest<Values> => {
+    const text = queryOf(parameters);
     // The type of the values comes from the parser's schema.
     return { ...asker, query: () => parser.parse(new Query(text, parser.known)) as Values, queryText: () => text };
   };
+  const reads: TableReads = {
+    list: async (parameters) => service.list(asked(listParser, parameters), address),
+    count: async (parameters) => (await service.count(asked(countParser, parameters), address)).total,
+    aggregate: async (parameters) => service.aggregate(asked(aggregateParser, parameters), address),
+    search: async (q, parameters) => service.search(asked(searchParser, { ...parameters, q }), address),
+  };
+  const say = service.former.of(`${address.namespace}.${address.table}`);
+  const methods = { ...formerReads(reads, say), ...recordsOf(service, principal, address, asker) };
+  // The types of a query's fields and paths are those of the config.
+  return Object.assign(new AppQuery(reads), methods) as unknown as TableAccessor;
+}
+
+/** Returns the operations on single records. */
+function recordsOf(service: TableService, principal: Principal, address: TableAddress, asker: ReadCaller) {
   return {
-    async get(id) {
+    async get(id: string): Promise<TableRecord | null> {
       try {
-        return await service.get({ ...asker, query: () => ({}) }, address, id);
+        return await service.get({ ...asker, principal, query: () => ({}) }, address, id);
       } catch (cause) {
         if (cause instanceof AppError && cause.status === 404) return null;
         throw cause;
       }
     },
-    list: async (options = {}) => service.list(asked(listParser, options), address),
-    count: async (options = {}) => (await service.count(asked(countParser, options), address)).total,
-    aggregate: async (options = {}) => service.aggregate(asked(aggregateParser, options), address),
-    search: async (q, options = {}) => service.search(asked(searchParser, options, q), address),
     // Copies: the caller may change its object before the write runs, and the answer while it is announced to others.
-    async insert(record) {
+    async insert(record: TableRecord) {
       const copy = jsonCopy(record);
       return plainCopy(await service.insert(principal, address, () => copy));
     },
-    async upsert(record, options) {
+    async upsert(record: TableRecord, options?: { conflictTarget?: string }) {
       const copy = jsonCopy(record);
       const conflictTarget = options?.conflictTarget ?? "id";
       return plainCopy((await service.upsert(principal, address, () => copy, { conflictTarget })).record);
     },
-    async update(id, changes) {
+    async update(id: string, changes: TableRecord) {
       const copy = jsonCopy(changes);
       return plainCopy(await service.update(principal, address, id, () => copy));
     },
-    delete: (id) => service.delete(principal, address, id),
-    async batch(operations) {
+    delete: (id: string) => service.delete(principal, address, id),
+    async batch(operations: BatchOperations): Promise<BatchResult> {
       const copy = jsonCopy(operations);
       const body = () => batchParser.parse(isJsonObject(copy) ? copy : {});
       const { inserted, updated, deleted } = await service.batch(principal, address, body, { upsert: false });
@@ -86,14 +90,12 @@ function createTableAccessor(service: TableService, principal: Principal, addres
   };
 }
 
-/** Returns the query string. Errors: 400 for a filter in place of the options, which would not be looked at. */
-function queryOf(options: ListOptions | AggregateOptions, q: string | undefined): string {
-  if (Array.isArray(options)) {
-    throw badField("filter", "invalid_value", 'A filter is a member of the options: { filter: [["year", ">", 1999]] }');
+/** Returns the query string. */
+function queryOf(parameters: Parameters): string {
+  const sent = new URLSearchParams();
+  for (const [name, value] of Object.entries(parameters)) {
+    if (value === undefined || value === null) continue;
+    sent.set(name, typeof value === "object" ? JSON.stringify(value) : String(value));
   }
-  const parameters = new URLSearchParams();
-  for (const [name, value] of Object.entries({ ...options, q })) {
-    if (value !== undefined) parameters.set(name, typeof value === "object" ? JSON.stringify(value) : String(value));
-  }
-  return parameters.toString();
+  return sent.toString();
 }

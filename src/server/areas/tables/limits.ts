@@ -63,6 +63,14 @@ export const PROBLEMS_MAX = 100;
 /** Characters of a value that an error message shows. */
 export const SHOWN_LENGTH_MAX = 100;
 
+// Former forms of queries
+
+/** Calls of a former form on one table whose line is looked for, then every so many-th. */
+export const FORMER_CALLS_TRACED = 100;
+export const FORMER_SAMPLED = 1_000;
+/** Lines that are logged. */
+export const FORMER_LINES_MAX = 1_000;
+
 // Reads
 
 /**

@@ -13,6 +13,7 @@ import type { TableAddress } from "../../access/table-door.ts";
 import type { AppAccess, BatchResult } from "../../config/app/index.ts";
 import type { TableRecord } from "../../config/types.ts";
 import type { ReadCaller } from "../../db/index.ts";
+import { createFormerForms } from "./dialect/former-forms.ts";
 import { createExpanding } from "./expand/expand.ts";
 import { createDownloads } from "./files/downloads.ts";
 import { RecordForm } from "./files/form.ts";
@@ -93,7 +94,8 @@ export function createTableService(deps: {
 }) {
   const rights = createRecordRights(deps);
   const instances = createInstanceRights(deps);
-  const lookups = createTableLookups(deps);
+  const former = createFormerForms(deps.logger);
+  const lookups = createTableLookups({ ...deps, former });
   const sources = createSources({ namespaces: deps.namespaces, instances, lookups });
   const afterHooks = createAfterHooks(deps);
   const writes = createWrites({ ...deps, rights, afterHooks });
@@ -142,11 +144,13 @@ export function createTableService(deps: {
     ...createTableWrites({ sources, writes, mutations, steps }),
     ...createTableBatches({ sources, writes, mutations, steps, rights, turns }),
     ...createTransactions({ sources, writes, mutations, turns, namespaces: deps.namespaces }),
-    ...createAppTransactions({ ...deps, sources, writes, mutations, asking: createAsking(rights) }),
+    ...createAppTransactions({ ...deps, sources, writes, mutations, asking: createAsking(rights), former }),
     /** Executes requests with an idempotency key at most once. */
     once: createOnce({ ...deps, instances, rights, lookups }),
     door: createTableDoor({ sources, namespaces: deps.namespaces, rights, instances, lookups }),
     lookups,
+    /** The log of former forms of queries. */
+    former,
     measure: createMeasuring(sources),
     /** Waits for the hooks after writes. */
     async stop() {

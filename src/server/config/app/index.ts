@@ -11,6 +11,7 @@ import type { UsersAccessor } from "./users.ts";
 export type * from "./as.ts";
 export type * from "./jobs.ts";
 export type * from "./push.ts";
+export type * from "./queries.ts";
 export type * from "./storage.ts";
 export type * from "./stores.ts";
 export type * from "./tables.ts";

@@ -1,8 +1,12 @@
 import type { TableRecord } from "../records.ts";
+import type { AnyTables } from "../typed/declared.ts";
+import type { AggregatedOf, GroupingOf, SelectionOf } from "../typed/fields.ts";
 import type { FilterOf } from "../typed/filters.ts";
 import type { ChangesOf, WrittenOf } from "../typed/records.ts";
+import type { Aggregation, ListResult, PageOptions, TableQuery } from "./queries.ts";
 import type { DatabaseTransaction } from "./transactions.ts";
 
+/** The options of lists until 0.4. Write `where(…).sort(…).limit(…).expand(…).list()`. A filter is never undefined or null. */
 export interface ListQuery<R = TableRecord> {
   filter?: FilterOf<R>;
   orFilter?: FilterOf<R>;
@@ -20,15 +24,7 @@ export interface ListQuery<R = TableRecord> {
   expand?: string;
 }
 
-export interface ListResult<R = TableRecord> {
-  items: R[];
-  total: number | null;
-  page: number | null;
-  perPage: number | null;
-  hasMore: boolean | null;
-  cursor: string | null;
-}
-
+/** The options of aggregates until 0.4. Write `where(…).aggregate({ select: ["count()"], groupBy: ["genre"] })`. */
 export interface AggregateQuery<R = TableRecord> {
   /** The aggregates: `count()`, `sum(field)`, `avg(field)`, `min(field)`, `max(field)`, comma-separated. Default `count()`. */
   select?: string;
@@ -57,19 +53,29 @@ export interface BatchResult<R = TableRecord> {
 }
 
 /**
- * A table without its rules: validation and limits apply; the calling code checks rights. An option that a method does not have is
- * 400, never ignored.
+ * A table without its rules: validation and limits apply; the calling code checks rights. It is a query of all its records. An option
+ * that a method does not have is 400, never ignored.
  */
-export interface TableAccessor<R = TableRecord> {
+export interface TableAccessor<R = TableRecord, Tables = AnyTables, Name = string>
+  extends TableQuery<R, R, Tables, Name> {
   /** Returns the record; null when there is none. */
   get(id: string): Promise<R | null>;
-  list(query?: ListQuery<R>): Promise<ListResult<R>>;
-  count(query?: Pick<ListQuery<R>, "filter" | "orFilter">): Promise<number>;
-  /** Aggregates records. Groups have members by the names of `groupBy` and `select`. */
+  list(options?: PageOptions): Promise<ListResult<R>>;
+  /** @deprecated Until 0.4. */
+  list(query: ListQuery<R>): Promise<ListResult<R>>;
+  count(): Promise<number>;
+  /** @deprecated Until 0.4. Write `where(…).count()`. */
+  count(query: Pick<ListQuery<R>, "filter" | "orFilter">): Promise<number>;
+  aggregate<const Selected extends SelectionOf<R>, const Grouped extends GroupingOf<R> = never>(
+    options: Aggregation<R, Selected, Grouped>,
+  ): Promise<AggregatedOf<R, Selected, Grouped>[]>;
+  /** @deprecated Until 0.4. The new form takes lists of names, and returns the groups. */
   aggregate(query?: AggregateQuery<R>): Promise<{ groups: TableRecord[] }>;
+  search(q: string, options?: { offset?: number }): Promise<ListResult<R>>;
+  /** @deprecated Until 0.4. Write `where(…).search(q)`. */
   search(
     q: string,
-    query?: Pick<ListQuery<R>, "filter" | "orFilter" | "sort" | "limit" | "offset" | "expand">,
+    query: Pick<ListQuery<R>, "filter" | "orFilter" | "sort" | "limit" | "offset" | "expand">,
   ): Promise<ListResult<R>>;
   insert(record: WrittenOf<R>): Promise<R>;
   upsert(record: WrittenOf<R>, options?: { conflictTarget?: string }): Promise<R>;

@@ -1,20 +1,28 @@
 import type { JsonValue } from "../../../kernel/json/json.ts";
 import type { TableRecord } from "../records.ts";
+import type { AnyTables } from "../typed/declared.ts";
 import type { FilterOf } from "../typed/filters.ts";
 import type { ChangesOf, WrittenOf } from "../typed/records.ts";
 import type { EnqueueJobOptions } from "./jobs.ts";
+import type { RecordList, RecordQuery } from "./queries.ts";
 
 /**
  * A table inside `app.db(…).transaction`. All methods are synchronous and see the transaction's earlier changes. Records passed in
  * and returned are copies.
  */
-export interface TransactionTable<R = TableRecord> {
+export interface TransactionTable<R = TableRecord, Tables = AnyTables, Name = string>
+  extends RecordQuery<R, Tables, Name> {
   /** Returns the record; null when there is none. */
   get(id: string): R | null;
-  /** Returns the first match by id; null when there is none. */
+  first(): R | null;
+  /** @deprecated Until 0.4. Write `where(…).first()`. */
   first(filter: FilterOf<R>): R | null;
-  /** Returns the matches by id. `limit` is 1,000 by default and at most. No index is needed; without one every record is examined. */
+  /** Returns the matches by id. No index is needed; without one every record is examined. */
+  list(): RecordList<R>;
+  /** @deprecated Until 0.4. Write `where(…).limit(…).list().items`. */
   list(filter: FilterOf<R>, options?: { limit?: number }): R[];
+  exists(): boolean;
+  /** @deprecated Until 0.4. Write `where(…).exists()`. */
   exists(filter: FilterOf<R>): boolean;
   insert(record: WrittenOf<R>): R;
   /** Updates the record with this value of `conflictTarget` (`id` by default, or a unique field), or inserts it. */

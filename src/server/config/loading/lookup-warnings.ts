@@ -1,15 +1,9 @@
 import { frozenJson } from "../../../kernel/json/frozen.ts";
+import type { JsonObject } from "../../../kernel/json/json.ts";
+import { callerLine } from "../../../kernel/observing/caller-line.ts";
+import { FORMER_FORMS, formerMethods, type RecordSource, SourceQuery } from "../../../kernel/records/record-query.ts";
 import type { ConfigProblem } from "../problems.ts";
-import type {
-  AnyFilter,
-  Auth,
-  FilterTuple,
-  Lookup,
-  NamespaceConfig,
-  PlatformConfig,
-  RuleContext,
-  TableConfig,
-} from "../types.ts";
+import type { Auth, Lookup, NamespaceConfig, PlatformConfig, RuleContext, TableConfig } from "../types.ts";
 
 type Databases = Readonly<Record<string, NamespaceConfig>>;
 type AnyRule = (...args: unknown[]) => unknown;
@@ -107,27 +101,31 @@ function tryingContext(
   const lookupOf = (name: string, table: string): Lookup => {
     const declared = databases[name]?.tables[table];
     if (declared === undefined) say(`looks up ${name}.${table}, which is not declared`);
-    const asked = (filter: AnyFilter): void => {
+    const asked = (filter: unknown): void => {
       const missing = declared === undefined ? null : missingIndex(declared, filter);
       if (missing !== null) say(`looks up ${name}.${table} without an index, which denies: ${missing}`);
     };
     // A stand-in has every field.
     const record = found ? (STAND_IN as never) : null;
-    return {
-      get: () => record,
-      first(filter) {
-        asked(filter);
-        return record;
-      },
-      list(filter) {
-        asked(filter);
-        return record === null ? [] : [record];
-      },
-      exists(filter) {
-        asked(filter);
-        return found;
-      },
+    const find = (filter: unknown): JsonObject[] => {
+      asked(filter);
+      return record === null ? [] : [record];
     };
+    const source: RecordSource = {
+      find: ({ filter }) => find(filter),
+      exists: (filter) => find(filter).length > 0,
+      aggregate: (filter) => find(filter),
+      expand: (records) => records,
+      // The stand-ins may have caused it.
+      mistake: (_field, message) => new Error(message),
+    };
+    const former = formerMethods(source, find, (form, _filter, called) => {
+      const line = callerLine(called);
+      const at = line === null ? "" : ` (${line})`;
+      say(`uses ${form} of ${name}.${table}${at}, which ends with 0.4: write ${FORMER_FORMS[form]}`);
+    });
+    // The types of a query's fields and paths are those of the config.
+    return Object.assign(new SourceQuery(source), former, { get: () => record }) as unknown as Lookup;
   };
   return {
     namespace,
@@ -139,9 +137,9 @@ function tryingContext(
 }
 
 /** Describes the index to declare; null where an index begins with a field that the filter names with `==` or `in`. */
-function missingIndex(table: TableConfig, filter: AnyFilter): string | null {
+function missingIndex(table: TableConfig, filter: unknown): string | null {
   // What is in groups enters no index.
-  const tuples = Array.isArray(filter) ? filter.filter((one): one is FilterTuple => Array.isArray(one)) : [];
+  const tuples = Array.isArray(filter) ? filter.filter((one): one is unknown[] => Array.isArray(one)) : [];
   const equal = tuples.filter(([, operator]) => operator === "==" || operator === "in").map(([field]) => String(field));
   return indexWarning(table, equal);
 }

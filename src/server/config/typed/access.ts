@@ -18,11 +18,20 @@ import type { RecordOf } from "./records.ts";
 // nothing.
 
 interface TypedLookups<Tables> {
-  table<Name extends keyof Tables & string>(name: Name): Lookup<RecordOf<Tables[Name]>>;
+  table<Name extends keyof Tables & string>(name: Name): Lookup<RecordOf<Tables[Name]>, Tables, Name>;
+}
+
+/** Lookups where there is no table. */
+interface NoLookups {
+  table(name: never): Lookup;
 }
 
 /** Lookups in the tables of one file. */
-export type LookupsOf<Tables> = string extends keyof Tables ? Pick<RuleContext, "table"> : TypedLookups<Tables>;
+export type LookupsOf<Tables> = string extends keyof Tables
+  ? Pick<RuleContext, "table">
+  : [keyof Tables] extends [never]
+    ? NoLookups
+    : TypedLookups<Tables>;
 
 interface TypedFiles<Namespaces> {
   db<Name extends keyof Namespaces & string>(namespace: Name, instanceId?: string): LookupsOf<Namespaces[Name]>;
@@ -34,13 +43,13 @@ export type RuleContextOf<Namespaces, Own> = Pick<RuleContext, "namespace" | "in
   (string extends keyof Namespaces ? Pick<RuleContext, "db"> : TypedFiles<Namespaces>);
 
 interface TypedTransaction<Tables> {
-  table<Name extends keyof Tables & string>(name: Name): TransactionTable<RecordOf<Tables[Name]>>;
+  table<Name extends keyof Tables & string>(name: Name): TransactionTable<RecordOf<Tables[Name]>, Tables, Name>;
 }
 
 type TransactionOf<Tables> = Omit<DatabaseTransaction, "table"> & TypedTransaction<Tables>;
 
 interface TypedDatabase<Tables> {
-  table<Name extends keyof Tables & string>(name: Name): TableAccessor<RecordOf<Tables[Name]>>;
+  table<Name extends keyof Tables & string>(name: Name): TableAccessor<RecordOf<Tables[Name]>, Tables, Name>;
   /** Runs a transaction: see `ServerDatabaseAccessor`. */
   transaction<T>(work: (tx: TransactionOf<Tables>) => T extends PromiseLike<unknown> ? never : T): Promise<T>;
 }

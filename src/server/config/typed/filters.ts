@@ -3,11 +3,11 @@ import type { Conditions } from "../../../kernel/records/filter-group.ts";
 import type { GeoBox, GeoCircle, GeoPoint } from "../../../kernel/records/geo.ts";
 import type { AnyField, AnyFilter, FilterOperator } from "../records.ts";
 
-type Equality = "==" | "!=";
+export type Equality = "==" | "!=";
 type Ordering = ">" | ">=" | "<" | "<=";
-type Membership = "in" | "not in";
-type Several = "has" | "hasAny" | "hasAll";
-type TextSearch = Exclude<FilterOperator, Equality | Ordering | Membership | Several | "within" | "inBox">;
+export type Membership = "in" | "not in";
+export type Several = "has" | "hasAny" | "hasAll";
+export type TextSearch = Exclude<FilterOperator, Equality | Ordering | Membership | Several | "within" | "inBox">;
 
 type ColumnCondition<Name extends string, Value> =
   | readonly [field: Name, operator: Equality, value: Value | null]

@@ -57,6 +57,16 @@ export function createExpanding(deps: { tableOf(model: TableModel): Table; right
   };
 }
 
+/** Returns the `expand` of each record. Errors: 413 for more than an answer may have. */
+export function expandRecords(
+  readable: Readable,
+  steps: readonly ExpandStep[],
+  records: readonly TableRecord[],
+): MaybePromise<TableRecord[]> {
+  const parents = records.map((record) => ({ record, times: 1 }));
+  return expandAll({ readable, budget: createBudget() }, steps, parents);
+}
+
 interface Budget {
   readonly bytes: number;
   /** Takes bytes of the budget. Errors: 413 once the answer is too large. */

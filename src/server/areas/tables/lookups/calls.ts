@@ -4,7 +4,7 @@ import type { AppAccess } from "../../../config/app/index.ts";
 import type { HookContext, RuleContext } from "../../../config/types.ts";
 import type { Transaction } from "../../../db/index.ts";
 import type { ParsedFilter } from "../filters/filter.ts";
-import type { LookupSource } from "./table-lookup.ts";
+import type { LookupSource } from "./lookup-source.ts";
 
 /** A lookup made by a rule, which can be repeated. */
 export interface MadeLookup {

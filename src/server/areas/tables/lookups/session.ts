@@ -4,14 +4,16 @@ import { REQUEST_LOOKUPS_MAX, SUBSCRIPTION_LOOKUPS_MAX } from "../../../access/l
 import type { LookupCall, Lookups, LookupWatch, RuleAddress } from "../../../access/lookups/lookups.ts";
 import type { RuleContext } from "../../../config/types.ts";
 import type { DatabaseFile, Transaction } from "../../../db/index.ts";
+import { createFormerForms, type FormerForms } from "../dialect/former-forms.ts";
 import { hasRelations, type ParsedFilter } from "../filters/filter.ts";
 import { LOOKUP_RECORDS_MAX } from "../limits.ts";
 import { isInstanceId } from "../model/model.ts";
 import type { Namespace, Table } from "../records/namespaces.ts";
 import type { RuleCall, RuleScope } from "./calls.ts";
 import { createRecording, NOTHING_MADE, type Recording } from "./calls.ts";
+import type { Queries } from "./lookup-source.ts";
 import { relatedPlaces } from "./plan.ts";
-import { createTableLookup, LookupMistake, type Queries, type TableLookup } from "./table-lookup.ts";
+import { createTableLookup, LookupMistake, type TableLookup } from "./table-lookup.ts";
 
 /** A file that rules look into. */
 interface LookupFile {
@@ -42,12 +44,14 @@ const nameOf = ({ namespace, instanceId }: RuleAddress): string =>
 interface SessionDeps {
   namespaces: ReadonlyMap<string, Namespace>;
   logger: Logger;
+  former: FormerForms;
 }
 
-export function createTableLookups(deps: SessionDeps): TableLookups {
+export function createTableLookups(deps: Omit<SessionDeps, "former"> & { former?: FormerForms }): TableLookups {
+  const known = { ...deps, former: deps.former ?? createFormerForms(deps.logger) };
   return {
     begin: (options = {}) =>
-      new LookupSession(deps, {
+      new LookupSession(known, {
         isRequest: options.for !== "subscription",
         watch: options.watch ?? null,
       }),
@@ -147,6 +151,11 @@ export class LookupSession implements LookupCall {
         for (const place of relatedPlaces(filter)) this.#watch?.lookedAt({ ...address, ...place });
       },
       took: (count) => this.#take(count),
+      lookupOf: (table) => {
+        const { cached: other } = this.#tableOf(address, table);
+        return this.#lookup(file, other, recording);
+      },
+      say: this.#deps.former.of(`${address.namespace}.${name}`),
     });
   }
 

@@ -1,10 +1,16 @@
 import { BoundedMap } from "../../../../kernel/bounded-map.ts";
+import { AppError } from "../../../../kernel/errors.ts";
 import { frozenJson } from "../../../../kernel/json/frozen.ts";
-import type { JsonValue } from "../../../../kernel/json/json.ts";
+import {
+  type AskedRecords,
+  formerMethods,
+  type RecordSource,
+  SourceQuery,
+} from "../../../../kernel/records/record-query.ts";
 import { compareText } from "../../../../kernel/records/text-match.ts";
-import type { AnyFilter, Lookup, TableRecord } from "../../../config/types.ts";
-import type { Transaction } from "../../../db/index.ts";
+import type { Lookup, TableRecord } from "../../../config/types.ts";
 import { quoteIdentifier } from "../../../db/index.ts";
+import { expandedNow, type FindRelated, readableBy } from "../expand/expanded-now.ts";
 import {
   type Condition,
   hasRelations,
@@ -13,25 +19,14 @@ import {
   type ParsedFilter,
   parseFilter,
 } from "../filters/filter.ts";
-import { type Form, filterToSql } from "../filters/filter-sql.ts";
-import { FILTER_CONDITIONS_MAX, LOOKUP_EXAMINED_MAX, LOOKUP_LIMIT_MAX, LOOKUP_PLANS_MAX } from "../limits.ts";
+import { type Form, filterToSql, type SqlCondition } from "../filters/filter-sql.ts";
+import { orderBy, parseSort, type Sort } from "../filters/sort.ts";
+import { FILTER_CONDITIONS_MAX, LOOKUP_EXAMINED_MAX, LOOKUP_PLANS_MAX } from "../limits.ts";
 import type { TableModel } from "../model/model.ts";
+import { groupsNow, overNothing, parseTerms, valuesOf } from "../query/aggregate.ts";
 import type { Table } from "../records/namespaces.ts";
+import type { LookupSource, Queries } from "./lookup-source.ts";
 import { type LookupPlan, lookedAt, missingIndex, planLookup, shapeOf } from "./plan.ts";
-
-/** Source of records: a file, or the transaction of a write. null: the instance does not exist. */
-export type Queries = Pick<Transaction, "query"> | null;
-
-/** Session of a table's lookup. */
-export interface LookupSource {
-  readonly table: Table;
-  /** Returns the result for the key, from the cache or from `read`, which also reports what it depends on. */
-  once<T>(key: string, read: (queries: Queries) => T): T;
-  watched(fields: readonly string[], values: readonly JsonValue[]): void;
-  /** Called before a lookup whose filter has relations: its result depends on other tables too. */
-  related(filter: ParsedFilter): void;
-  took(records: number): void;
-}
 
 /** A programming error of a rule. */
 export class LookupMistake extends Error {}
@@ -62,14 +57,10 @@ function planned(model: TableModel, asked: unknown): { filter: ParsedFilter; pla
   return { filter, plan };
 }
 
-function parsed(model: TableModel, filter: unknown): ParsedFilter {
-  try {
-    return parseFilter(model, filter, { name: "lookup", conditionsMax: FILTER_CONDITIONS_MAX, takesRelations: true });
-  } catch (cause) {
-    // A 400 would blame the request, whose filter this is not.
-    throw new LookupMistake(`A lookup of ${model.name} has an invalid filter: ${(cause as Error).message}`);
-  }
-}
+const parsed = (model: TableModel, filter: unknown): ParsedFilter =>
+  mistaken(model, "filter", () =>
+    parseFilter(model, filter, { name: "lookup", conditionsMax: FILTER_CONDITIONS_MAX, takesRelations: true }),
+  );
 
 function noIndex(model: TableModel, conditions: readonly Condition[]): string {
   const table = `databases.${model.namespace}.tables.${model.name}`;
@@ -82,26 +73,63 @@ function noIndex(model: TableModel, conditions: readonly Condition[]): string {
   return `No index of ${table} answers a lookup of ${asked}: ${wanted}`;
 }
 
-function limitOf(options: { limit?: number } | undefined): number {
-  const limit = options?.limit ?? LOOKUP_LIMIT_MAX;
-  if (Number.isSafeInteger(limit) && limit >= 0) return Math.min(limit, LOOKUP_LIMIT_MAX);
-  throw new LookupMistake(`The limit of a lookup must be a whole number, got ${limit}`);
-}
-
 /** `Lookup` documents the behaviour of most. */
 export interface TableLookup extends Lookup {
   /** Whether a record matches a filter that was parsed before. */
   some(filter: ParsedFilter): boolean;
+  find: RecordSource["find"];
 }
 
 /** Returns the lookup of one table. */
 export function createTableLookup(source: LookupSource): TableLookup {
+  const records = recordsOf(source);
+  const byId = (filter: unknown, limit: number) => records.find({ filter, sort: null, limit, offset: 0 });
+  const methods = { ...formerMethods(records, byId, source.say), ...singleOf(source), find: records.find };
+  // The types of a query's fields and paths are those of the config.
+  return Object.assign(new SourceQuery(records), methods) as unknown as TableLookup;
+}
+
+/** Reports what a lookup depends on. */
+function watch(source: Pick<LookupSource, "watched">, plan: LookupPlan, filter: ParsedFilter): void {
+  const { fields, values } = lookedAt(plan, filter.all);
+  for (const each of values) source.watched(fields, each);
+}
+
+/** Returns the lookups of one record, and of a filter that was parsed before. */
+export function singleOf(source: Pick<LookupSource, "table" | "once" | "watched">): Pick<TableLookup, "get" | "some"> {
   const { table } = source;
   const { model, store } = table;
+  return {
+    get(id) {
+      if (typeof id !== "string") throw new LookupMistake(`The id of a lookup in ${model.name} must be text`);
+      return source.once(`get ${id}`, (queries) => {
+        source.watched(["id"], [id]);
+        const record = queries === null ? null : store.get(queries, id);
+        return record === null ? null : frozenJson(record);
+      });
+    },
+    some(filter) {
+      const plan = planLookup(model, filter);
+      if (plan === null) throw new LookupMistake(noIndex(model, filter.all));
+      // The statement and its values stand for the filter.
+      const { sql, params } = filterToSql(filter, "") ?? { sql: "", params: [] };
+      return source.once(`some ${sql} ${JSON.stringify(params)}`, (queries) => {
+        watch(source, plan, filter);
+        const reading = { filter, plan, limit: 1, order: null, offset: 0 };
+        return queries !== null && read(queries, table, reading).length > 0;
+      });
+    },
+  };
+}
 
-  /** Returns the first `limit` matches by id. */
-  const find = (filter: AnyFilter, limit: number): readonly TableRecord[] => {
-    const quick = quickOf(model, filter);
+/** Returns what the queries of a lookup ask. */
+function recordsOf(source: LookupSource): RecordSource {
+  const { table } = source;
+  const { model } = table;
+
+  const find = ({ filter, sort, limit, offset }: AskedRecords): readonly TableRecord[] => {
+    const isById = sort === null && offset === 0;
+    const quick = isById ? quickOf(model, filter) : null;
     if (quick !== null) {
       const { point, value } = quick;
       return source.once(`${limit} ${point.field} ${value}`, (queries) => {
@@ -115,48 +143,44 @@ export function createTableLookup(source: LookupSource): TableLookup {
     }
     const { filter: wanted, plan } = planned(model, filter);
     if (hasRelations(wanted)) source.related(wanted);
-    return source.once(`${limit}: ${JSON.stringify(filter)}`, (queries) => {
-      const { fields, values } = lookedAt(plan, wanted.all);
-      for (const each of values) source.watched(fields, each);
-      const records = queries === null ? [] : read(queries, table, { filter: wanted, plan, limit });
+    const order = isById ? null : mistaken(model, "sort", () => parseSort(model, sort));
+    const by = order === null ? "" : ` ${offset} ${order.key}`;
+    return source.once(`${limit}${by}: ${JSON.stringify(filter)}`, (queries) => {
+      watch(source, plan, wanted);
+      const records = queries === null ? [] : read(queries, table, { filter: wanted, plan, limit, order, offset });
       source.took(records.length);
       return records.map(frozenJson);
     });
   };
+  const related: FindRelated = ({ name }, filter, limit) =>
+    source.lookupOf(name).find({ filter, sort: null, limit, offset: 0 });
 
   return {
-    get(id) {
-      if (typeof id !== "string") throw new LookupMistake(`The id of a lookup in ${model.name} must be text`);
-      return source.once(`get ${id}`, (queries) => {
-        source.watched(["id"], [id]);
-        const record = queries === null ? null : store.get(queries, id);
-        return record === null ? null : frozenJson(record);
-      });
-    },
-    first: (filter) => find(filter, 1)[0] ?? null,
-    some(filter) {
-      const plan = planLookup(model, filter);
-      if (plan === null) throw new LookupMistake(noIndex(model, filter.all));
-      // The statement and its values stand for the filter.
-      const { sql, params } = filterToSql(filter, "") ?? { sql: "", params: [] };
-      return source.once(`some ${sql} ${JSON.stringify(params)}`, (queries) => {
-        const { fields, values } = lookedAt(plan, filter.all);
-        for (const each of values) source.watched(fields, each);
-        const records = queries === null ? [] : read(queries, table, { filter, plan, limit: 1 });
-        return records.length > 0;
-      });
-    },
-    // A copy, since a rule may sort it.
-    list: (filter, options) => [...find(filter, limitOf(options))],
+    find,
     exists(filter) {
       const quick = quickOf(model, filter);
-      if (quick === null) return find(filter, 1).length > 0;
+      if (quick === null) return find({ filter, sort: null, limit: 1, offset: 0 }).length > 0;
       const { point, value } = quick;
       return source.once(`? ${point.field} ${value}`, (queries) => {
         source.watched([point.field], [value]);
         return queries !== null && queries.query(point.exists).get(value) !== null;
       });
     },
+    aggregate(filter, asked) {
+      const { filter: wanted, plan } = planned(model, filter);
+      if (hasRelations(wanted)) source.related(wanted);
+      const request = mistaken(model, "aggregate", () => parseTerms(model, valuesOf(asked)));
+      return source.once(`groups ${JSON.stringify(asked)}: ${JSON.stringify(filter)}`, (queries) => {
+        watch(source, plan, wanted);
+        if (queries === null) return frozenJson(overNothing(request));
+        checkExamined(queries, model, wanted, plan);
+        const where = whereOf(model, plan, wanted);
+        return frozenJson(groupsNow(model, queries, request, { where, index: plan.index }));
+      });
+    },
+    expand: (found, paths) =>
+      mistaken(model, "expand", () => expandedNow(model, found, paths, readableBy(related))).map(frozenJson),
+    mistake: (_field, message) => new LookupMistake(`A lookup of ${model.name}: ${message}`),
   };
 }
 
@@ -214,7 +238,7 @@ function pointsOf(model: TableModel): ReadonlyMap<string, Point> {
 }
 
 /** Returns the point lookup for a filter; null for another form, or an invalid filter. */
-function quickOf(model: TableModel, filter: AnyFilter): { point: Point; value: string } | null {
+function quickOf(model: TableModel, filter: unknown): { point: Point; value: string } | null {
   if (!Array.isArray(filter) || filter.length !== 1) return null;
   const [condition]: unknown[] = filter;
   if (!Array.isArray(condition) || condition.length !== 3) return null;
@@ -228,32 +252,66 @@ interface Reading {
   filter: ParsedFilter;
   plan: LookupPlan;
   limit: number;
+  /** null: by id. */
+  order: Sort | null;
+  offset: number;
 }
 
-function read(queries: NonNullable<Queries>, { model, store }: Table, { filter, plan, limit }: Reading): TableRecord[] {
-  const from = `${model.sql} INDEXED BY ${quoteIdentifier(plan.index)}`;
-  const isByLinks = plan.entering.length === 0;
-  const form: Form = { equality: "=", links: isByLinks ? "enter" : "test" };
-  const where = (those: ParsedFilter) => filterToSql(those, `${model.sql}.`, form);
-  if (!plan.isExact) {
-    const all = filter.all.filter((one) =>
-      isByLinks ? isLinked(one) : isEntering(plan, one.field.name, one.operator),
-    );
-    const entering = where({ ...NO_FILTER, all });
-    const count = `SELECT count(*) AS "count" FROM (SELECT 1 FROM ${from} WHERE ${entering?.sql ?? "1"} LIMIT ${LOOKUP_EXAMINED_MAX + 1})`;
-    const examined = queries.query<{ count: number }>(count).get(...(entering?.params ?? []))?.count ?? 0;
-    if (examined > LOOKUP_EXAMINED_MAX) throw new LookupMistake(tooMany(model, filter.all, plan));
-    if (examined === 0) return [];
-  }
-  const all = where(filter);
-  const sql = `SELECT ${model.selectList} FROM ${from} WHERE ${all?.sql ?? "1"} ORDER BY ${model.sql}."id"${limitSql(limit)}`;
+/** Returns the SQL of a filter, or of a part of it, for the plan of its lookup. */
+function whereOf(model: TableModel, { entering }: LookupPlan, filter: ParsedFilter): SqlCondition | null {
+  const form: Form = { equality: "=", links: entering.length === 0 ? "enter" : "test" };
+  return filterToSql(filter, `${model.sql}.`, form);
+}
+
+function read(queries: NonNullable<Queries>, { model, store }: Table, reading: Reading): TableRecord[] {
+  const { filter, plan, limit, order, offset } = reading;
+  // Along an exact index, no more records are read than are found; for another order, or behind others, all are examined.
+  if ((!plan.isExact || order !== null) && checkExamined(queries, model, filter, plan) === 0) return [];
+  const all = whereOf(model, plan, filter);
+  const by =
+    order === null
+      ? { sql: `${model.sql}."id"`, params: [] }
+      : orderBy(order, { reverse: false, alias: `${model.sql}.` });
+  const skipped = offset === 0 ? [] : [offset];
+  const sql =
+    `SELECT ${model.selectList} FROM ${indexed(model, plan)} WHERE ${all?.sql ?? "1"} ORDER BY ${by.sql}` +
+    `${limitSql(limit)}${offset === 0 ? "" : " OFFSET ?"}`;
   // The rows have the table's own columns.
   return store.codec.fromRows(
     queries
       .query(sql)
-      .all(...(all?.params ?? []))
+      .all(...(all?.params ?? []), ...by.params, ...skipped)
       .slice(0, limit) as never,
   );
+}
+
+const indexed = (model: TableModel, { index }: LookupPlan): string =>
+  `${model.sql} INDEXED BY ${quoteIdentifier(index)}`;
+
+/** Returns how many records the index of a lookup leads to. Errors: more than may be examined. */
+function checkExamined(
+  queries: NonNullable<Queries>,
+  model: TableModel,
+  filter: ParsedFilter,
+  plan: LookupPlan,
+): number {
+  const isByLinks = plan.entering.length === 0;
+  const all = filter.all.filter((one) => (isByLinks ? isLinked(one) : isEntering(plan, one.field.name, one.operator)));
+  const entering = whereOf(model, plan, { ...NO_FILTER, all });
+  const count = `SELECT count(*) AS "count" FROM (SELECT 1 FROM ${indexed(model, plan)} WHERE ${entering?.sql ?? "1"} LIMIT ${LOOKUP_EXAMINED_MAX + 1})`;
+  const examined = queries.query<{ count: number }>(count).get(...(entering?.params ?? []))?.count ?? 0;
+  if (examined > LOOKUP_EXAMINED_MAX) throw new LookupMistake(tooMany(model, filter.all, plan));
+  return examined;
+}
+
+function mistaken<T>(model: TableModel, what: string, parse: () => T): T {
+  try {
+    return parse();
+  } catch (cause) {
+    if (!(cause instanceof AppError) || cause.status >= 500) throw cause;
+    // A 400 would blame the request, whose filter this is not.
+    throw new LookupMistake(`A lookup of ${model.name} has an invalid ${what}: ${cause.message}`);
+  }
 }
 
 const isEntering = ({ entering }: LookupPlan, name: string, operator: string): boolean =>

@@ -1,9 +1,10 @@
 import { badField, tooLarge } from "../../../../kernel/errors.ts";
 import type { JsonValue } from "../../../../kernel/json/json.ts";
+import type { AskedGroups } from "../../../../kernel/records/record-query.ts";
 import { BUCKET_UNITS, type BucketUnit } from "../../../../kernel/time/buckets.ts";
 import { timeZone } from "../../../../kernel/time/time-zone.ts";
 import type { TableRecord } from "../../../config/types.ts";
-import { BUCKET_FUNCTION, type SqlValue } from "../../../db/index.ts";
+import { BUCKET_FUNCTION, quoteIdentifier, type SqlValue, type Transaction } from "../../../db/index.ts";
 import { type Condition, conditionsIn, NO_FILTER, type ParsedFilter, type ReadableTables } from "../filters/filter.ts";
 import type { SqlCondition } from "../filters/filter-sql.ts";
 import { AGGREGATE_GROUPS_DEFAULT, AGGREGATE_GROUPS_MAX, AGGREGATE_TERMS_MAX, PAGE_BYTES_MAX } from "../limits.ts";
@@ -62,11 +63,34 @@ function answered(term: Term, value: unknown): JsonValue {
 }
 
 /** Returns the result for an instance that does not exist: that of a table without records. */
-const overNothing = ({ groups, selected }: AggregateRequest): TableRecord[] =>
+export const overNothing = ({ groups, selected }: AggregateTerms): TableRecord[] =>
   groups.length > 0 ? [] : [Object.fromEntries(selected.map((term) => [term.name, term.kind === "count" ? 0 : null]))];
 
 const FUNCTIONS = ["count", "sum", "avg", "min", "max"] as const;
 type AggregateFunction = (typeof FUNCTIONS)[number];
+
+/** Returns the parameters that were given. */
+export const valuesOf = ({ select, groupBy, sort, limit }: AskedGroups): AggregateValues => ({
+  select,
+  ...(groupBy === null ? {} : { groupBy }),
+  ...(sort === null ? {} : { sort }),
+  ...(limit === undefined ? {} : { limit }),
+});
+
+/** Aggregates at once, in a transaction or a lookup. `index`: the one by which the matches are found; null for any. */
+export function groupsNow(
+  model: TableModel,
+  queries: Pick<Transaction, "query">,
+  request: AggregateTerms,
+  { where, index }: { where: SqlCondition | null; index: string | null },
+): TableRecord[] {
+  const terms = [...request.groups, ...request.selected];
+  const { sql, params } = aggregateSql(model, where, request, [], index);
+  return queries
+    .query(sql)
+    .values(...params)
+    .map((values) => groupOf(terms, values));
+}
 
 /** Term of a group's value, named as in the request: `status`, `createdAt:day`, `count()`, `sum(points)`. */
 export type Term =
@@ -74,8 +98,7 @@ export type Term =
   | { kind: "count"; name: string }
   | { kind: "value"; name: string; column: Column; calculates: Exclude<AggregateFunction, "count"> };
 
-export interface AggregateRequest {
-  filter: ParsedFilter;
+export interface AggregateTerms {
   groups: readonly Term[];
   selected: readonly Term[];
   sort: readonly { term: Term; direction: "asc" | "desc" }[];
@@ -83,8 +106,18 @@ export interface AggregateRequest {
   timeZone: string;
 }
 
+export interface AggregateRequest extends AggregateTerms {
+  filter: ParsedFilter;
+}
+
 /** Parses an aggregate request. Errors: 400 naming the parameter. [TB410]–[TB414] */
 export function parseAggregate(model: TableModel, values: AggregateValues, readable: ReadableTables): AggregateRequest {
+  const terms = parseTerms(model, values);
+  return { ...terms, filter: parseFilters(model, values, readable) };
+}
+
+/** Parses an aggregate request without its filter. Errors: as `parseAggregate`. */
+export function parseTerms(model: TableModel, values: Omit<AggregateValues, "filter" | "orFilter">): AggregateTerms {
   const groups = named("groupBy", values.groupBy, (name) => termOfGroup(model, name));
   const select = values.select === "" ? undefined : values.select;
   const selected = named("select", select ?? "count()", (name) => selectedOf(model, name));
@@ -93,7 +126,6 @@ export function parseAggregate(model: TableModel, values: AggregateValues, reada
     throw badField("timezone", "invalid_value", `timezone: "${zone}" is not a time zone, such as Europe/Berlin`);
   }
   return {
-    filter: parseFilters(model, values, readable),
     groups,
     selected,
     sort: parseSort(values.sort, [...groups, ...selected]),
@@ -188,8 +220,9 @@ function parseSort(text: string | undefined, terms: readonly Term[]): AggregateR
 export function aggregateSql(
   model: TableModel,
   where: SqlCondition | null,
-  { groups, selected, sort, limit, timeZone }: AggregateRequest,
+  { groups, selected, sort, limit, timeZone }: AggregateTerms,
   conditions: readonly Condition[],
+  index: string | null = null,
 ): SqlCondition {
   const terms = [...groups, ...selected];
   const form = { alias: `${model.sql}.`, timeZone, isCovered: isCovered(model, terms, conditions) };
@@ -201,7 +234,7 @@ export function aggregateSql(
   return {
     sql:
       `SELECT ${columns.map(({ sql }) => sql).join(", ")} FROM ${model.sql}` +
-      `${where === null ? "" : ` WHERE ${where.sql}`}` +
+      `${index === null ? "" : ` INDEXED BY ${quoteIdentifier(index)}`}${where === null ? "" : ` WHERE ${where.sql}`}` +
       `${grouping === "" ? "" : ` GROUP BY ${grouping}`}${order === "" ? "" : ` ORDER BY ${order}`} LIMIT ${limit}`,
     params: [...columns.flatMap(({ params }) => params), ...(where?.params ?? [])],
   };

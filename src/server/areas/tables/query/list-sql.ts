@@ -216,11 +216,13 @@ function walkedPage(model: TableModel, query: ListQuery, index: string): SqlCond
   return { sql: recordsAt(model, columns, places), params: [...paramsOf([matches.where]), offset] };
 }
 
-/** Returns the statement for the first `limit` matches, ordered by id. */
-export function firstOf(model: TableModel, { where }: Matches, limit: number): SqlCondition {
+/** Returns the statement for the first `limit` matches, ordered by id or by `sort`. */
+export function firstOf(model: TableModel, { where }: Matches, limit: number, sort?: Sort): SqlCondition {
+  const alias = `${model.sql}.`;
+  const order = sort === undefined ? { sql: `${alias}"id"`, params: [] } : orderBy(sort, { reverse: false, alias });
   return {
-    sql: `SELECT ${model.selectList} FROM ${model.sql}${whereSql([where])} ORDER BY ${model.sql}."id" ${limitSql(limit, 0)}`,
-    params: where?.params ?? [],
+    sql: `SELECT ${model.selectList} FROM ${model.sql}${whereSql([where])} ORDER BY ${order.sql} ${limitSql(limit, 0)}`,
+    params: [...(where?.params ?? []), ...order.params],
   };
 }
 

@@ -2,7 +2,7 @@ import type { SqlValue } from "../../../db/index.ts";
 import type { AreaValues } from "../filters/areas.ts";
 import { NO_FILTER, type ParsedFilter } from "../filters/filter.ts";
 import { bound, filterToSql, type SqlCondition, VALUE } from "../filters/filter-sql.ts";
-import { beyond } from "../filters/sort.ts";
+import { beyond, type Sort } from "../filters/sort.ts";
 import { QUICK_INDEX_ROWS_MAX } from "../limits.ts";
 import type { Column, TableModel } from "../model/model.ts";
 import { perTable, type ShapeCache } from "../records/namespaces.ts";
@@ -20,8 +20,8 @@ import { Shape, Template } from "./shape.ts";
 export interface PreparedReads {
   list(request: ListRequest, grant: Grant): ShapedList;
   count(filter: ParsedFilter, grant: Grant): Shaped<PreparedCount>;
-  /** Returns the statement for the first `limit` matches by id. */
-  first(filter: ParsedFilter, grant: Grant, limit: number): SqlCondition;
+  /** Returns the statement for the first `limit` matches, by id or in an order, behind `offset` others. */
+  first(filter: ParsedFilter, grant: Grant, limit: number, order?: { sort: Sort; offset: number }): SqlCondition;
   /**
    * Returns the statement for the record with the value of the first parameter in this unique column, if the grant's filter does
    * not hide it: SQLite evaluates the filter before it reads the other columns, so that a hidden record takes as long as a
@@ -92,10 +92,12 @@ export function createPreparedReads(model: TableModel, cache: ShapeCache): Prepa
       const make = (parts: Parts) => prepareCount(model, matchesOf(model, parts.filter, parts.grant));
       return shaped("count", { filter, grant, position: [], area: null }, make, lengthOfCount);
     },
-    first(filter, grant, limit) {
-      const make = (parts: Parts) => firstOf(model, matchesOf(model, parts.filter, parts.grant), limit);
-      const { made, values } = shaped(`first ${limit}`, { filter, grant, position: [], area: null }, make, lengthOf);
-      return bound(made, values);
+    first(filter, grant, limit, order) {
+      const make = (parts: Parts) => firstOf(model, matchesOf(model, parts.filter, parts.grant), limit, order?.sort);
+      const kind = `first ${limit} ${order?.sort.key ?? ""}`;
+      const { made, values } = shaped(kind, { filter, grant, position: [], area: null }, make, lengthOf);
+      const { sql, params } = bound(made, values);
+      return order === undefined ? { sql, params } : { sql: `${sql} OFFSET ?`, params: [...params, order.offset] };
     },
     one(column, grant) {
       const make = (parts: Parts) => oneOf(model, column, parts.grant);

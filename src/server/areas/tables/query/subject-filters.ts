@@ -4,7 +4,8 @@ import type { Transaction } from "../../../db/index.ts";
 import { hasRelations, type ParsedFilter, parseFilter, plain } from "../filters/filter.ts";
 import { FILTER_CONDITIONS_MAX } from "../limits.ts";
 import type { RuleScope } from "../lookups/calls.ts";
-import { createTableLookup, LookupMistake, type Queries } from "../lookups/table-lookup.ts";
+import type { Queries } from "../lookups/lookup-source.ts";
+import { LookupMistake, singleOf } from "../lookups/table-lookup.ts";
 import { compileTables, type TableModel } from "../model/model.ts";
 import type { Namespace, Table } from "../records/namespaces.ts";
 import { settled } from "../rules/relations.ts";
@@ -56,9 +57,7 @@ const someIn =
     const source = {
       table,
       watched() {},
-      related() {},
-      took() {},
       once: <T>(_: string, read: (queries: Queries) => T) => read(tx),
     };
-    return createTableLookup(source).some(filter);
+    return singleOf(source).some(filter);
   };

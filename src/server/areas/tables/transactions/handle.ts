@@ -1,16 +1,15 @@
-import { badField, notFound } from "../../../../kernel/errors.ts";
+import { notFound } from "../../../../kernel/errors.ts";
 import { jsonCopy, plainCopy } from "../../../../kernel/json/copy.ts";
 import { isPromise } from "../../../../kernel/maybe-promise.ts";
+import { formerMethods, SourceQuery } from "../../../../kernel/records/record-query.ts";
 import type { DatabaseTransaction, EnqueueJobOptions, TransactionTable } from "../../../config/app/index.ts";
-import type { AnyFilter, TableRecord } from "../../../config/types.ts";
+import type { TableRecord } from "../../../config/types.ts";
 import type { OutboxRow } from "../../../db/index.ts";
-import { parseFilter } from "../filters/filter.ts";
-import { FILTER_CONDITIONS_MAX, LIMIT_MAX } from "../limits.ts";
-import { preparedOf } from "../query/prepared-reads.ts";
-import { notByRecord } from "../query/reads.ts";
+import type { FormerForms } from "../dialect/former-forms.ts";
+import type { TableModel } from "../model/model.ts";
 import type { Table } from "../records/namespaces.ts";
 import { seenBy, withOwnAddress } from "../records/users-view.ts";
-import { denied } from "../rules/access.ts";
+import { denied, type Grant } from "../rules/access.ts";
 import { Suspended } from "../rules/decisions.ts";
 import type { Asking, WriteGrants } from "../write/asking.ts";
 import { parsePatch } from "../write/changes.ts";
@@ -18,6 +17,7 @@ import type { Mutations } from "../write/mutations.ts";
 import { checkHasTarget, conflictColumn } from "../write/upserts.ts";
 import type { WriteContext } from "../write/write-context.ts";
 import type { Writes } from "../write/writes.ts";
+import { transactionSource } from "./reading.ts";
 
 /** Prepares a job of the config. Errors: those of `app.jobs.enqueue`. */
 export type PrepareJob = (
@@ -31,6 +31,7 @@ interface HandleDeps {
   writes: Writes;
   asking: Asking;
   prepareJob: PrepareJob;
+  former: FormerForms;
 }
 
 type Action = "insert" | "update" | "delete";
@@ -56,6 +57,12 @@ export function createTransactionHandle(
   const scope: Scope = {
     deps,
     context,
+    grantsOf: createGrants(deps, context),
+    tableOf(model) {
+      const table = tables.get(model.name);
+      if (table === undefined) throw new Error(`no table ${model.name}`);
+      return table;
+    },
     nextIndex: () => insertCount++,
     assertOpen() {
       if (isOver) throw new Error("The transaction is over: its function has returned");
@@ -87,28 +94,16 @@ export function createTransactionHandle(
   };
 }
 
-interface Scope {
-  deps: HandleDeps;
-  context: WriteContext;
-  /** Returns the number of the next insert, which determines its id. */
-  nextIndex(): number;
-  /** Throws when the function has returned. */
-  assertOpen(): void;
-}
+type Grants = (table: Table, actions: readonly Action[]) => WriteGrants;
 
-function createTransactionTable({ deps, context, nextIndex, assertOpen }: Scope, table: Table): TransactionTable {
-  const { mutations, writes, asking } = deps;
-  const { model, validator } = table;
-  const { tx, principal } = context;
-  const seen = seenBy(principal, table);
-  const { store } = seen;
-  const shown = (record: TableRecord) => withOwnAddress(principal, model, record);
+/** Returns the rights of the transaction's caller. Errors: 401, 403; a rule that has to be awaited. */
+function createGrants({ writes }: HandleDeps, context: WriteContext): Grants {
   const granted = new Map<string, WriteGrants>();
-  const grantsFor = (actions: readonly Action[]): WriteGrants => {
-    const key = actions.join();
+  return (table, actions) => {
+    const key = `${table.model.name} ${actions.join()}`;
     const known = granted.get(key);
     if (known !== undefined) return known;
-    const grants = writes.grants(context, model, actions, {
+    const grants = writes.grants(context, table.model, actions, {
       demand: actions.length > 1 ? "either" : "each",
     });
     if (isPromise(grants)) {
@@ -120,6 +115,27 @@ function createTransactionTable({ deps, context, nextIndex, assertOpen }: Scope,
       granted.set(key, grants);
     return grants;
   };
+}
+
+interface Scope {
+  deps: HandleDeps;
+  context: WriteContext;
+  grantsOf: Grants;
+  tableOf(model: TableModel): Table;
+  /** Returns the number of the next insert, which determines its id. */
+  nextIndex(): number;
+  /** Throws when the function has returned. */
+  assertOpen(): void;
+}
+
+function createTransactionTable(scope: Scope, table: Table): TransactionTable {
+  const { deps, context, grantsOf, tableOf, nextIndex, assertOpen } = scope;
+  const { mutations, asking } = deps;
+  const { model, validator } = table;
+  const { tx, principal } = context;
+  const { store } = seenBy(principal, table);
+  const shown = (record: TableRecord) => withOwnAddress(principal, model, record);
+  const grantsFor = (actions: readonly Action[]) => grantsOf(table, actions);
 
   /** Performs all or nothing, so that the function may catch the error and continue. */
   const perform = <T extends object>(work: () => T): T => {
@@ -134,14 +150,13 @@ function createTransactionTable({ deps, context, nextIndex, assertOpen }: Scope,
     }
   };
 
-  const find = (filter: AnyFilter, limit: number): TableRecord[] => {
+  const readGrant = (other: Table): Grant => {
     assertOpen();
-    const { read } = grantsFor([]);
-    if (read.kind === "none") throw denied(principal);
-    if (read.kind === "record") throw notByRecord(principal);
-    const parsed = parseFilter(seen.model, filter, { name: "filter", conditionsMax: FILTER_CONDITIONS_MAX });
-    return store.matching(tx, preparedOf(seen).first(parsed, read, limit)).map(shown);
+    return grantsOf(other, []).read;
   };
+  const reads = transactionSource({ context, table, readGrant, tableOf });
+  const former = deps.former.of(`${model.namespace}.${model.name}`);
+  const byId = (filter: unknown, limit: number) => reads.find({ filter, sort: null, limit, offset: 0 });
 
   /** Returns the record as GET does; null for an HTTP 404. Errors: 401, 403. */
   const read = (id: string): TableRecord | null => {
@@ -164,12 +179,8 @@ function createTransactionTable({ deps, context, nextIndex, assertOpen }: Scope,
     return null;
   };
 
-  return {
+  const writing: Pick<TransactionTable, "get" | "insert" | "upsert" | "update" | "delete"> = {
     get: read,
-    first: (filter) => find(filter, 1)[0] ?? null,
-    list: (filter, options) => find(filter, limitOf(options?.limit)),
-    exists: (filter) => find(filter, 1).length > 0,
-
     insert(record) {
       const body = jsonCopy(record);
       return perform(() => plainCopy(mutations.insert(context, grantsFor(["insert"]), table, body, nextIndex())));
@@ -197,15 +208,15 @@ function createTransactionTable({ deps, context, nextIndex, assertOpen }: Scope,
       });
     },
   };
+  // The types of a query's fields and paths are those of the config.
+  return Object.assign(
+    new SourceQuery(reads),
+    formerMethods(reads, byId, former),
+    writing,
+  ) as unknown as TransactionTable;
 }
 
 const DONE = {};
-
-/** Checks a limit. Errors: 400 for anything but a whole number from 0. */
-function limitOf(limit = LIMIT_MAX): number {
-  if (Number.isSafeInteger(limit) && limit >= 0) return Math.min(limit, LIMIT_MAX);
-  throw badField("limit", "invalid_value", `limit must be a whole number from 0, got ${limit}`);
-}
 
 const mustNotWait = ({ model }: Table, what: string): Error =>
   new Error(

@@ -6,6 +6,7 @@ import type { Principal } from "../../../access/principal.ts";
 import type { DatabaseTransaction } from "../../../config/app/index.ts";
 import type { TableRecord } from "../../../config/types.ts";
 import type { ReadCaller } from "../../../db/index.ts";
+import type { FormerForms } from "../dialect/former-forms.ts";
 import { CONDITION_VALUES_MAX } from "../limits.ts";
 import type { Column } from "../model/model.ts";
 import { atOperation } from "../model/problems.ts";
@@ -230,6 +231,7 @@ export function createAppTransactions(deps: {
   mutations: Mutations;
   asking: Asking;
   prepareJob: PrepareJob;
+  former: FormerForms;
 }): AppTransactions {
   return {
     async transaction(principal, address, work) {

@@ -14,7 +14,7 @@ export interface TracedLookup {
   namespace: string;
   instanceId: string | null;
   table: string;
-  method: keyof Lookup;
+  method: string;
   /** Id of a `get`; null for the others. */
   id: string | null;
   /** Filter as JSON, cut after TRACED_FILTER_CHARACTERS; null for `get`. */
@@ -110,28 +110,48 @@ function traced(lookup: Lookup, address: Pick<TracedLookup, "namespace" | "insta
       note({ ...address, ...about, found, ms: millisSince(startedAt), error });
     }
   };
-  const by = (method: keyof Lookup, filter: unknown) => ({ method, id: null, filter: filterText(filter) });
-  return {
-    get: (id) =>
-      noted(
-        { method: "get", id: String(id), filter: null },
-        () => lookup.get(id),
-        (record) => (record === null ? 0 : 1),
-      ),
-    first: (filter) =>
-      noted(
-        by("first", filter),
-        () => lookup.first(filter),
-        (record) => (record === null ? 0 : 1),
-      ),
-    list: (filter, options) =>
-      noted(
-        by("list", filter),
-        () => lookup.list(filter, options),
-        ({ length }) => length,
-      ),
-    exists: (filter) => noted(by("exists", filter), () => lookup.exists(filter), Number),
-  };
+  return tracedQuery(lookup, noted);
+}
+
+type Noted = <T>(
+  about: Pick<TracedLookup, "method" | "id" | "filter">,
+  look: () => T,
+  countOf: (result: T) => number,
+) => T;
+
+/** Methods that ask for records. All others give another query. */
+const ASKING = new Set(["get", "first", "list", "page", "exists", "count", "aggregate"]);
+
+/** Returns a query whose answers are noted, and those of the queries that it gives. */
+function tracedQuery<Query extends object>(query: Query, noted: Noted): Query {
+  return new Proxy(query, {
+    get(target, name) {
+      const member: unknown = Reflect.get(target, name);
+      if (typeof member !== "function" || typeof name !== "string") return member;
+      return (...given: unknown[]) => {
+        const ask = (): unknown => Reflect.apply(member, target, given);
+        if (!ASKING.has(name)) return tracedQuery(ask() as object, noted);
+        const filter = name === "get" ? null : filterText(isFormer(name, given) ? given[0] : conditionsOf(target));
+        return noted({ method: name, id: name === "get" ? String(given[0]) : null, filter }, ask, countOf);
+      };
+    },
+  });
+}
+
+/** Returns the conditions of a query. */
+const conditionsOf = (query: object): unknown => {
+  const terms: unknown = Reflect.get(query, "description");
+  return typeof terms === "object" && terms !== null && "conditions" in terms ? terms.conditions : [];
+};
+
+const isFormer = (method: string, given: readonly unknown[]): boolean =>
+  given.length > 0 && ["first", "list", "exists"].includes(method);
+
+/** Returns the number of records in an answer. */
+function countOf(answer: unknown): number {
+  if (Array.isArray(answer)) return answer.length;
+  if (typeof answer !== "object" || answer === null) return Number(answer);
+  return "items" in answer && Array.isArray(answer.items) ? answer.items.length : 1;
 }
 
 /** Returns the filter's JSON. A rule may pass anything. */

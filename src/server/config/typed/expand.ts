@@ -1,17 +1,17 @@
-import type { RecordOf } from "../../server/config/typed/records.ts";
+import type { RecordOf } from "./records.ts";
 
 /**
  * Member of a schema by name, as `F extends { references: … }` fails for inferred schemas before TypeScript 6: see
  * `config/typed/records.ts`.
  */
-type Member<F, Name extends string> = Name extends keyof F ? F[Name] : never;
+type PartOf<F, Name extends string> = Name extends keyof F ? F[Name] : never;
 
 /** Table that a field refers to; never if it refers to none. */
 type TargetOf<Field> =
-  Member<Field, "references"> extends infer Reference
+  PartOf<Field, "references"> extends infer Reference
     ? Reference extends string
       ? Reference
-      : Extract<Member<Reference, "table">, string>
+      : Extract<PartOf<Reference, "table">, string>
     : never;
 
 type OutgoingOf<Schema> = {
@@ -63,7 +63,7 @@ export type CheckedPath<
 type FirstOf<Path> = Path extends `${infer Step}.${string}` ? Step : Path;
 type RestOf<Path, Step extends string> = Path extends `${Step}.${infer Rest}` ? Rest : never;
 
-type Related<Tables, Name, Path> = WithRelated<
+type RelatedOf<Tables, Name, Path> = WithRelated<
   Tables,
   Name,
   Name extends keyof Tables ? RecordOf<Tables[Name]> : RecordOf<unknown>,
@@ -73,7 +73,7 @@ type Related<Tables, Name, Path> = WithRelated<
 /** Whether a step is a field of several references. */
 type IsSeveral<Tables, Name, Step> = Name extends keyof Tables
   ? Step extends keyof Tables[Name]
-    ? "references" extends Member<Tables[Name][Step], "type">
+    ? "references" extends PartOf<Tables[Name][Step], "type">
       ? true
       : false
     : false
@@ -81,10 +81,10 @@ type IsSeveral<Tables, Name, Step> = Name extends keyof Tables
 
 type Expanded<Tables, Name, Path> = {
   [Step in FirstOf<Path> & string]: Step extends `${infer Table}(${string})`
-    ? { items: Related<Tables, Table, RestOf<Path, Step>>[]; hasMore: boolean }
+    ? { items: RelatedOf<Tables, Table, RestOf<Path, Step>>[]; hasMore: boolean }
     : IsSeveral<Tables, Name, Step> extends true
-      ? Related<Tables, EndOf<Tables, Name, Step>, RestOf<Path, Step>>[]
-      : Related<Tables, EndOf<Tables, Name, Step>, RestOf<Path, Step>> | null;
+      ? RelatedOf<Tables, EndOf<Tables, Name, Step>, RestOf<Path, Step>>[]
+      : RelatedOf<Tables, EndOf<Tables, Name, Step>, RestOf<Path, Step>> | null;
 };
 
 /** Record with the `expand` of these paths; the record itself without any. */

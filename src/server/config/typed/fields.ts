@@ -1,6 +1,7 @@
-import type { JsonValue } from "../../kernel/json/json.ts";
-import type { GeoBox, GeoCircle, GeoPoint } from "../../kernel/records/geo.ts";
-import type { FilterOperator } from "../../server/config/records.ts";
+import type { JsonValue } from "../../../kernel/json/json.ts";
+import type { GeoBox, GeoCircle, GeoPoint } from "../../../kernel/records/geo.ts";
+import type { FilterOperator } from "../records.ts";
+import type { Equality, Membership, Several, TextSearch } from "./filters.ts";
 
 /** Whether a field of this type holds JSON: of any kind, or of a type of its own. */
 type IsJson<Value> = JsonValue extends Value
@@ -47,15 +48,11 @@ type ResultOf<R, Key> = Key extends "count()"
         : string | null;
 
 /** One group of an aggregate, with its groupings and selections by name. */
-export type GroupOf<R, Selected extends string, Grouped extends string> = string extends keyof R
+export type AggregatedOf<R, Selected extends string, Grouped extends string> = string extends keyof R
   ? { [name: string]: JsonValue }
   : { [Key in Selected | Grouped]: ResultOf<R, Key> };
 
-type Equality = "==" | "!=";
-type Membership = "in" | "not in";
 type Area = "within" | "inBox";
-type Several = "has" | "hasAny" | "hasAll";
-type TextSearch = "contains" | "icontains" | "startsWith" | "istartsWith";
 
 /** Fields of a record, and paths into JSON fields: `address.city`. */
 export type FieldOf<R> = string extends keyof R
