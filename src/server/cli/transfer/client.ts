@@ -20,6 +20,9 @@ export interface Reply {
 export interface Client {
   get(path: string): Promise<Reply>;
   post(path: string, body: unknown): Promise<Reply>;
+  postForm(path: string, form: FormData): Promise<Reply>;
+  /** Gets the bytes of a file. */
+  bytes(path: string): Promise<Response>;
   /** Returns the declared types of a table's fields; null for a schemaless table, "unknown" when neither server nor config knows them. */
   fieldTypes(target: Target): Promise<FieldTypes | null | "unknown">;
   close(): Promise<void>;
@@ -81,7 +84,7 @@ async function openStopped(args: ClientArguments): Promise<Client> {
   };
 }
 
-function createClient(send: Send, key: string): Pick<Client, "get" | "post"> {
+function createClient(send: Send, key: string): Pick<Client, "get" | "post" | "postForm" | "bytes"> {
   const headers = { "x-platform-service-key": key };
   const read = async (response: Response): Promise<Reply> => {
     const text = await response.text();
@@ -94,6 +97,8 @@ function createClient(send: Send, key: string): Pick<Client, "get" | "post"> {
     return { status: response.status, body: isJsonObject(body) ? body : {} };
   };
   return {
+    bytes: (path) => send(path, { headers }),
+    postForm: async (path, form) => read(await send(path, { method: "POST", headers, body: form })),
     get: async (path) => read(await send(path, { headers })),
     post: async (path, body) => {
       const json = { ...headers, "content-type": "application/json" };

@@ -10,6 +10,7 @@ import { PAGE_RECORDS_MAX } from "../limits.ts";
 import { configOption, dataOption, keyOption, urlOption } from "../options.ts";
 import { outputFailure, plural, printNote } from "../output.ts";
 import { type Client, openExisting, requireOk } from "./client.ts";
+import { fileFieldsOf, writeFiles } from "./files.ts";
 import { createProgress } from "./progress.ts";
 import { formatOf, parseTarget, type Target } from "./target.ts";
 
@@ -17,6 +18,7 @@ export const exportCommand = new Command("export")
   .description("Writes a table as NDJSON, or as CSV to a .csv file")
   .argument("<TABLE>", "NAMESPACE/TABLE or NAMESPACE/INSTANCE/TABLE")
   .argument("[FILE]", "A .ndjson, .jsonl or .csv file; standard output by default")
+  .option("--files <DIR>", "Write the files of the records to this folder, each under its id")
   .addOption(urlOption)
   .addOption(keyOption)
   .addOption(configOption)
@@ -28,8 +30,21 @@ export const exportCommand = new Command("export")
     const client = await openExisting(options);
     try {
       const toText = format === "csv" ? await createCsv(client, target) : ndjson;
-      const count = await writeRecords(client, target, toText, file ?? null);
+      const fields = options.files === undefined ? [] : fileFieldsOf(await client.fieldTypes(target));
+      const folder = options.files ?? "";
+      const total = { written: 0, gone: 0 };
+      const take = async (record: JsonObject): Promise<void> => {
+        const { written, gone } = await writeFiles(client, folder, record, fields);
+        total.written += written;
+        total.gone += gone;
+      };
+      const takeAll = async (records: readonly JsonObject[]): Promise<void> => {
+        if (fields.length > 0) for (const record of records) await take(record);
+      };
+      const count = await writeRecords(client, target, { format: toText, takeAll }, file ?? null);
       if (file !== undefined) await printNote(`wrote ${plural(count, "record")} to ${file}`);
+      if (fields.length > 0) await printNote(`wrote ${plural(total.written, "file")} to ${folder}`);
+      if (total.gone > 0) await printNote(`${plural(total.gone, "file")} went while the export ran`);
     } finally {
       await client.close();
     }
@@ -96,7 +111,7 @@ async function* pagesOf(client: Client, target: Target): AsyncGenerator<Page> {
 async function writeRecords(
   client: Client,
   target: Target,
-  { head, format }: Format,
+  { format: { head, format }, takeAll }: { format: Format; takeAll: (records: readonly JsonObject[]) => Promise<void> },
   file: string | null,
 ): Promise<number> {
   const temporary = file === null ? null : `${file}.${process.pid}.part`;
@@ -111,6 +126,7 @@ async function writeRecords(
     if (head !== "") await write(output, head);
     for await (const { items, total } of pagesOf(client, target)) {
       if (total !== null && !isBarHidden) progress = createProgress(total);
+      await takeAll(items);
       await write(output, format(items));
       count += items.length;
       progress.show(count, count);

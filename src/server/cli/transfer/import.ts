@@ -7,6 +7,7 @@ import { BATCH_MAX_CHARACTERS, BATCH_RECORDS_MAX } from "../limits.ts";
 import { configOption, dataOption, keyOption, urlOption } from "../options.ts";
 import { plural, printAnswer } from "../output.ts";
 import { type Client, type FieldTypes, openClient, type Reply, requireOk } from "./client.ts";
+import { fileFieldsOf, formOf, hasFiles } from "./files.ts";
 import { createProgress } from "./progress.ts";
 import { readRecords, type SourceRecord } from "./records.ts";
 import { formatOf, parseTarget, type Target } from "./target.ts";
@@ -18,6 +19,7 @@ export const importCommand = new Command("import")
   .argument("<TABLE>", "NAMESPACE/TABLE or NAMESPACE/INSTANCE/TABLE")
   .argument("<FILE>", "A .json, .ndjson, .jsonl or .csv file")
   .option("--upsert", "Update records whose id exists")
+  .option("--files <DIR>", "Take the files of the records from this folder, as export --files has written it")
   .addOption(urlOption)
   .addOption(keyOption)
   .addOption(configOption)
@@ -29,7 +31,10 @@ export const importCommand = new Command("import")
     if (stats?.isFile() !== true) throw new CommandError(`There is no file ${file}`);
     const client = await openClient(options);
     const progress = createProgress(stats.size);
-    const batches = createBatches(client, target, options.upsert === true);
+    const folder = options.files ?? null;
+    const fields = folder === null ? [] : fileFieldsOf(await client.fieldTypes(target));
+    const files = folder === null ? null : { folder, fields };
+    const batches = createBatches(client, target, { isUpsert: options.upsert === true, files });
     try {
       const types = format === "csv" ? await typesForCells(client, target) : null;
       for await (const source of readRecords(file, format, types)) {
@@ -63,7 +68,11 @@ interface Batches {
   flush(): Promise<void>;
 }
 
-function createBatches(client: Client, target: Target, isUpsert: boolean): Batches {
+function createBatches(
+  client: Client,
+  target: Target,
+  { isUpsert, files }: { isUpsert: boolean; files: { folder: string; fields: readonly string[] } | null },
+): Batches {
   const path = `${target.path}/batch${isUpsert ? "?upsert=true" : ""}`;
   let waiting: SourceRecord[] = [];
   let characters = 0;
@@ -87,11 +96,28 @@ function createBatches(client: Client, target: Target, isUpsert: boolean): Batch
     if (batch.length > 0) await send(batch);
   };
 
+  /** Sends a record with its files, which no batch takes. */
+  const sendForm = async (source: SourceRecord, fields: readonly string[], folder: string): Promise<void> => {
+    await flush();
+    let form: FormData;
+    try {
+      form = formOf(source.record, fields, folder);
+    } catch (cause) {
+      throw new CommandError(`${source.place}: ${reasonOf(cause)}`, { cause });
+    }
+    const { status, body } = await client.postForm(`${target.path}${isUpsert ? "?upsert=true" : ""}`, form);
+    if (status !== 200 && status !== 201) throw refusal({ status, body }, [source]);
+    imported += 1;
+  };
+
   return {
     get imported() {
       return imported;
     },
     async add(source) {
+      if (files !== null && hasFiles(source.record, files.fields)) {
+        return sendForm(source, files.fields, files.folder);
+      }
       waiting.push(source);
       characters += JSON.stringify(source.record).length;
       if (waiting.length >= BATCH_RECORDS_MAX || characters >= BATCH_MAX_CHARACTERS) await flush();
