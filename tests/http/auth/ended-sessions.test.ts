@@ -11,7 +11,10 @@ beforeAll(async () => {
   platform = await testPlatform({
     config: `{
       auth: { mfa: { totp: true } },
-      databases: { shared: { tables: { notes: { access: { insert: (auth) => auth !== null } } } } },
+      databases: { shared: { tables: {
+        notes: { access: { insert: (auth) => auth !== null } },
+        docs: { schema: { file: { type: "file", bucket: "files" } }, access: { insert: (auth) => auth !== null } },
+      } } },
       storage: { buckets: { files: { access: { write: (auth) => auth !== null } } } },
       routes: (api) => api
         .post("/called", ({ auth, body }) => ({ id: auth.id, given: body !== undefined }))
@@ -62,6 +65,7 @@ const FORM = [
   "--edge--",
   "",
 ].join("\r\n");
+const RECORD_FORM = FORM.replace('name="key"', 'name="record"').replace("a.txt\r\n--edge", "{}\r\n--edge");
 const LARGE_FORM = FORM.replace("bytes", "x".repeat(100_000));
 const OF_FORM = { "content-type": "multipart/form-data; boundary=edge" };
 const WAYS: [what: string, path: string, body: string, headers?: Record<string, string>][] = [
@@ -71,6 +75,7 @@ const WAYS: [what: string, path: string, body: string, headers?: Record<string, 
   ["a route", "/api/functions/called", NOTE],
   ["a route with a large body", "/api/functions/called", LARGE_NOTE],
   ["a file", "/api/storage/files/upload", FORM, OF_FORM],
+  ["a record with a file", "/api/db/shared/tables/docs", RECORD_FORM, OF_FORM],
   ...["text", "bytes", "arrayBuffer", "blob", "json"].flatMap((as): typeof WAYS => [
     [`a route that reads ${as}()`, `/api/functions/read/${as}`, NOTE],
     [`a route that reads a large ${as}()`, `/api/functions/read/${as}`, LARGE_NOTE],
