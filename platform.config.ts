@@ -134,7 +134,7 @@ export default defineConfig({
       access: {
         create: (auth, clubId) => isMember(auth) && isFounder(auth, clubId),
         open: (auth, clubId, { table }) =>
-          isFounder(auth, clubId) || (auth !== null && table("members").exists([["userId", "==", auth.id]])),
+          isFounder(auth, clubId) || (auth !== null && table("members").where("userId", "==", auth.id).exists()),
       },
       tables: {
         members: {

@@ -21,7 +21,7 @@ const CONFIG = `{
     shared: { tables: { tasks: {
       schema: { projectId: { type: "string" }, note: { type: "string" } },
       access: { read: (auth, _task, { db }) => auth !== null && [
-        ["projectId", "in", db("org").table("members").list([["userId", "==", auth.id]]).map((one) => one.projectId)],
+        ["projectId", "in", db("org").table("members").where("userId", "==", auth.id).list().items.map((one) => one.projectId)],
       ] },
     } } },
   },

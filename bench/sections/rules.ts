@@ -34,7 +34,7 @@ export default defineConfig({
             read: (auth, _task, { table }) =>
               auth !== null &&
               table("members").get(auth.id)?.role === "editor" &&
-              table("memberships").exists([["userId", "==", auth.id]]),
+              table("memberships").where("userId", "==", auth.id).exists(),
           },
         },
         byRecord: {
@@ -55,7 +55,7 @@ export default defineConfig({
           access: {
             read: (auth, _task, { table }) =>
               auth !== null && [
-                ["projectId", "in", table("memberships").list([["userId", "==", auth.id]]).map((one) => one.projectId)],
+                ["projectId", "in", table("memberships").where("userId", "==", auth.id).list().items.map((one) => one.projectId)],
               ],
           },
         },

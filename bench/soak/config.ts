@@ -63,7 +63,7 @@ export const configOf = (webhookUrl: string): string => `{
     on: { table: "teams.tasks", events: ["delete"] },
   } },
   routes: (api) => api
-    .get("/best", async ({ app }) => app.db("shared").table("posts").list({ limit: 3, sort: "score:desc" }))
+    .get("/best", async ({ app }) => app.db("shared").table("posts").sort("score", "desc").limit(3).list())
     .post("/note", async ({ app, auth }) => ({ id: await app.jobs.enqueue("note", { by: auth.id }) })),
   rateLimits: {
     auth: { requests: 1000000, window: 60 }, signup: { requests: 1000000, window: 60 }, events: { requests: 1000000, window: 60 },

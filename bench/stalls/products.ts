@@ -13,7 +13,7 @@ import { defineConfig } from "platform";
 mkdirSync("public", { recursive: true });
 writeFileSync("public/large.bin", new Uint8Array(16e6));
 const anyone = { read: true, insert: true, update: true, delete: true } as const;
-const every = (auth, record, context) => context.table("members").exists([["userId", "==", record.who]]);
+const every = (auth, record, context) => context.table("members").where("userId", "==", record.who).exists();
 export default defineConfig({
   databases: {
     shared: {

@@ -97,7 +97,7 @@ export default defineConfig({
             afterInsert: async (_auth, note, app) => {
               const stored = await app.db("shared").table("notes").get(note.id);
               const seen = await app.as(null).db("shared").table("notes").get(note.id);
-              if (stored?.points === 3 && seen?.points === 3) app.table("members").exists([["role", "==", "owner"]]);
+              if (stored?.points === 3 && seen?.points === 3) app.table("members").where("role", "==", "owner").exists();
             },
           },
         },
