@@ -151,12 +151,7 @@ const WRONG: readonly (readonly [right: string, wrong: string, error: string | R
     'table("member").get(auth?.id ?? "")',
     `Argument of type '"member"' is not assignable`,
   ],
-  // A condition of an unknown field, or an element that is neither a condition nor a group: by the compiler's version.
-  [
-    '[["role", "==", "owner"]]',
-    '[["rule", "==", "owner"]]',
-    /Type '(?:"rule"|\["rule", "==", "owner"\])' is not assignable/,
-  ],
+  ['where("role", "==", "owner")', 'where("rule", "==", "owner")', `Argument of type '"rule"' is not assignable`],
   ["doc.cover?.type", "doc.cover.type", "'doc.cover' is possibly 'null'"],
   ["({ size }) => size > 1", "({ length }) => length > 1", "Property 'length' does not exist"],
   ["note.title.length", "note.name.length", "Property 'name' does not exist"],
