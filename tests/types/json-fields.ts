@@ -1,5 +1,5 @@
 // JSON fields with a type of their own: checked by `tsc`, never run. [TB690]
-import { defineConfig, json, type JsonValue } from "platform";
+import { defineConfig, type JsonValue, json } from "platform";
 
 type Equal<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
 const holds = <T extends true>(): T | undefined => undefined;

@@ -40,10 +40,9 @@ export {
   type SentStatement,
 } from "./reads/requests.ts";
 export type { FormerDatetimes } from "./schema/datetimes.ts";
-export {
-  type DeclaredColumn,
-  type DeclaredTable,
-  declaredMigration,
+export type {
+  DeclaredColumn,
+  DeclaredTable,
 } from "./schema/declared.ts";
 export { geoIndexName } from "./schema/geo-index.ts";
 export { holdsRecords } from "./schema/holds-records.ts";

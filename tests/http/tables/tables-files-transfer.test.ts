@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { SERVICE_KEY, temporaryDirectory, type TestPlatform, testPlatform } from "../../support/index.ts";
+import { SERVICE_KEY, type TestPlatform, temporaryDirectory, testPlatform } from "../../support/index.ts";
 import { runCommand } from "../backup/backup-support.ts";
 import { type RecordFile, sendForm, textOf } from "./tables-files-support.ts";
 

@@ -246,8 +246,6 @@ export const LINKED_IDS_MAX = 5_000;
 
 // Lookups
 
-/** Records that one lookup returns. */
-export const LOOKUP_LIMIT_MAX = 1_000;
 /** Records that one lookup examines by an index that does not have exactly its matches: about 5 ms. */
 export const LOOKUP_EXAMINED_MAX = 10_000;
 /** Records that the lookups of one request find. */

@@ -90,18 +90,10 @@ const addressOf = (params: Params): TableAddress => ({
   table: params["table"] ?? "",
 });
 
-/** Returns the endpoints of the tables at `base`. `records` are the schemas of bodies and answers. */
-export function endpointsBelow(
-  base: typeof STATIC,
-  parameters: Readonly<Record<string, string>>,
-  records: RecordSchemas<typeof AnyRecord>,
-  service: TableService,
-) {
-  // `base` determines the parameters of the path.
-  const declared = declareTableEndpoints(parameters as typeof PARAMETERS, records);
-  const { once } = service;
-  /** Reads, and signs the urls of files where the request asks for it. */
-  const signed = <Values, T extends object>(
+/** Returns a function that reads, and signs the urls of files where the request asks for it. */
+const createSigned =
+  (service: TableService) =>
+  <Values, T extends object>(
     context: SigningRequest<Values> & { readonly params: Params },
     read: (asked: ReadRequest<Values>, address: TableAddress) => MaybePromise<T>,
   ): MaybePromise<T> => {
@@ -112,6 +104,37 @@ export function endpointsBelow(
       (asked) => read(asked, address),
     );
   };
+
+/** Returns the endpoints of the files of records. */
+function fileEndpoints(
+  base: typeof STATIC,
+  declared: ReturnType<typeof declareTableEndpoints<typeof PARAMETERS, typeof AnyRecord>>,
+  service: TableService,
+) {
+  return {
+    file: endpoint(`GET ${base}/:id/files/:field/:fileId`, declared.file, (context) =>
+      service.file(context, addressOf(context.params), context.params),
+    ),
+    fileHead: endpoint(`HEAD ${base}/:id/files/:field/:fileId`, declared.fileHead, (context) =>
+      service.file(context, addressOf(context.params), context.params),
+    ),
+    signFile: endpoint(`POST ${base}/:id/files/:field/:fileId/signed-url`, declared.signFile, (context) =>
+      service.signFile(context, addressOf(context.params), context.params),
+    ),
+  };
+}
+
+/** Returns the endpoints of the tables at `base`. `records` are the schemas of bodies and answers. */
+export function endpointsBelow(
+  base: typeof STATIC,
+  parameters: Readonly<Record<string, string>>,
+  records: RecordSchemas<typeof AnyRecord>,
+  service: TableService,
+) {
+  // `base` determines the parameters of the path.
+  const declared = declareTableEndpoints(parameters as typeof PARAMETERS, records);
+  const { once } = service;
+  const signed = createSigned(service);
   return {
     list: endpoint(`GET ${base}`, declared.list, (context) =>
       chain(
@@ -161,15 +184,7 @@ export function endpointsBelow(
           : service.updateForm(request, address, params.id, options);
       });
     }),
-    file: endpoint(`GET ${base}/:id/files/:field/:fileId`, declared.file, (context) =>
-      service.file(context, addressOf(context.params), context.params),
-    ),
-    fileHead: endpoint(`HEAD ${base}/:id/files/:field/:fileId`, declared.fileHead, (context) =>
-      service.file(context, addressOf(context.params), context.params),
-    ),
-    signFile: endpoint(`POST ${base}/:id/files/:field/:fileId/signed-url`, declared.signFile, (context) =>
-      service.signFile(context, addressOf(context.params), context.params),
-    ),
+    ...fileEndpoints(base, declared, service),
     delete: endpoint(`DELETE ${base}/:id`, declared.delete, ({ principal, params, peek, query }) => {
       const options = { condition: peek("if"), checkForm: query };
       return chain(service.delete(principal, addressOf(params), params.id, options), () => OK);

@@ -78,26 +78,13 @@ export function createFormWrites(deps: {
     });
   };
 
-  const inserting = (
-    request: FormRequest,
-    address: TableAddress,
-    grantsOf: (asker: Asker, table: Table) => MaybePromise<WriteGrants>,
-  ) =>
-    chain(sources.forInserting(request.principal, address), ({ table, file, rules }) => {
-      const asker = { principal: request.principal, rules };
-      return chain(grantsOf(asker, table), (grants) => {
-        request.checkForm();
-        return { source: { table, file, asker }, grants };
-      });
-    });
-
   return {
     async insertForm(
       request: FormRequest,
       address: TableAddress,
       keep?: KeepAnswer<TableRecord>,
     ): Promise<TableRecord> {
-      const { source, grants } = await inserting(request, address, (asker, { model }) =>
+      const { source, grants } = await inserting(sources, request, address, (asker, { model }) =>
         writes.grants(asker, model, ["insert"]),
       );
       const changeOf = (body: JsonObject) => (context: WriteContext) =>
@@ -118,7 +105,7 @@ export function createFormWrites(deps: {
         keep,
       }: { conflictTarget: string; keep?: KeepAnswer<ReturnType<Mutations["upsert"]>> | undefined },
     ) {
-      const { source, grants } = await inserting(request, address, (asker, { model }) =>
+      const { source, grants } = await inserting(sources, request, address, (asker, { model }) =>
         writes.grants(asker, model, ["insert", "update"], { demand: "either" }),
       );
       const { table } = source;
@@ -156,3 +143,18 @@ export function createFormWrites(deps: {
     },
   };
 }
+
+/** Finds the source of an insert and its grants, and checks the form of the request. */
+const inserting = (
+  sources: Sources,
+  request: FormRequest,
+  address: TableAddress,
+  grantsOf: (asker: Asker, table: Table) => MaybePromise<WriteGrants>,
+) =>
+  chain(sources.forInserting(request.principal, address), ({ table, file, rules }) => {
+    const asker = { principal: request.principal, rules };
+    return chain(grantsOf(asker, table), (grants) => {
+      request.checkForm();
+      return { source: { table, file, asker }, grants };
+    });
+  });

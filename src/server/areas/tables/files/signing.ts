@@ -10,7 +10,7 @@ import type { TableRecord } from "../../../config/types.ts";
 import { SIGNED_PER_STEP } from "../limits.ts";
 import type { TableModel } from "../model/model.ts";
 import type { ReadRequest } from "../model/requests.ts";
-import { filesIn, valueOf } from "./values.ts";
+import { fieldValue, filesIn } from "./values.ts";
 
 const KEY_BYTES = 32;
 /** The last part has room for the longest id of a user: 256 characters of up to three bytes each. */
@@ -105,7 +105,7 @@ function signedRecord(model: TableModel, record: TableRecord, sign: (url: string
     const files = filesIn(record[column.name]);
     if (files.length === 0) continue;
     count += files.length;
-    signed[column.name] = valueOf(
+    signed[column.name] = fieldValue(
       column,
       files.map((file) => ({ ...file, url: sign(file.url) })),
     );

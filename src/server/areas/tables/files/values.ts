@@ -30,7 +30,7 @@ export function filesIn(value: JsonValue | undefined): RecordFile[] {
 }
 
 /** Returns the value of a field with these files. */
-export const valueOf = ({ file }: FileColumn, files: readonly RecordFile[]): JsonValue =>
+export const fieldValue = ({ file }: FileColumn, files: readonly RecordFile[]): JsonValue =>
   file.many === null ? (files[0] ?? null) : [...files];
 
 /** Returns the path of a table. */
@@ -102,7 +102,7 @@ export function updatedFiles(
     const counted = isTrial ? null : countProblem(column, next.length);
     const problem = ids !== undefined && left.length < ids.length ? unknownFile(name) : counted;
     if (problem !== null) problems[name] = problem;
-    changes[name] = valueOf(column, next);
+    changes[name] = fieldValue(column, next);
   }
   if (Object.keys(problems).length > 0) refuse(problems);
   return changes;
@@ -148,7 +148,7 @@ export function withKnownFiles<Values extends JsonObject>(
     const problem = files.length < count ? unknownFile(name) : countProblem(column, count);
     if (problem !== null) refuse({ [name]: problem });
     const isRenamed = id !== idBefore;
-    checked[name] = valueOf(
+    checked[name] = fieldValue(
       column,
       isRenamed
         ? files.map((one) => ({ ...one, url: urlOf(baseIn(one.url, idBefore, name), id, name, one.id) }))

@@ -4,7 +4,7 @@ import type { TableRecord } from "../../../config/types.ts";
 import type { Table } from "../records/namespaces.ts";
 import { denied, type Grant, type RecordRights } from "../rules/access.ts";
 import { together } from "../rules/decisions.ts";
-import { createAsking, sentIn, touch, type WriteGrants } from "./asking.ts";
+import { type Asking, createAsking, sentIn, touch, type WriteGrants } from "./asking.ts";
 import { applyChanges, type Patch, resolvePatch, sentNames, settledPatch } from "./changes.ts";
 import { refuseFixed } from "./fixed.ts";
 import { assertMeets, filterOf, type Precondition } from "./preconditions.ts";
@@ -39,6 +39,7 @@ export function createMutations(deps: { rights: RecordRights; writes: RecordWrit
   const { writes } = deps;
   const asking = createAsking(deps.rights);
   const { behindRule, covers, hides, mayChange, present, shown, telling } = asking;
+  const mayAsk = createMayAsk(covers);
 
   /** Returns the stored record, if the caller may know of it. Errors: 404; 401 when a rule would have seen the record. */
   const find = (
@@ -57,19 +58,6 @@ export function createMutations(deps: { rights: RecordRights; writes: RecordWrit
     if (context.principal.kind === "anonymous" && grant.kind === "record") throw denied(context.principal);
     throw notFound(`There is no record "${id}" in ${table.model.name}`);
   };
-
-  /**
-   * Whether the condition may be evaluated: for a caller that may not read the record, its result would reveal stored values.
-   * [TB302]
-   */
-  const mayAsk = (
-    context: WriteContext,
-    grants: WriteGrants,
-    table: Table,
-    record: TableRecord,
-    mayChangeIt: () => boolean,
-  ): boolean =>
-    together([() => covers(context, grants.read, table, { record }), mayChangeIt]).every((isAllowed) => isAllowed);
 
   /**
    * Returns the changed fields. Changes that depend on stored values are refused before the update rule sees a record, and
@@ -136,3 +124,18 @@ export function createMutations(deps: { rights: RecordRights; writes: RecordWrit
     upsert: createUpsert({ asking, writes }),
   };
 }
+
+/**
+ * Returns the check whether a condition may be evaluated: for a caller that may not read the record, its result would reveal stored
+ * values. [TB302]
+ */
+const createMayAsk =
+  (covers: Asking["covers"]) =>
+  (
+    context: WriteContext,
+    grants: WriteGrants,
+    table: Table,
+    record: TableRecord,
+    mayChangeIt: () => boolean,
+  ): boolean =>
+    together([() => covers(context, grants.read, table, { record }), mayChangeIt]).every((isAllowed) => isAllowed);

@@ -5,7 +5,7 @@ import type { Logger } from "../../../../kernel/logger.ts";
 import type { Principal } from "../../../access/principal.ts";
 import type { AppAccess } from "../../../config/app/index.ts";
 import type { TableRecord } from "../../../config/types.ts";
-import { insertProblem, type NewFiles, NO_FILES, newFilesOf, valueOf, withKnownFiles } from "../files/values.ts";
+import { fieldValue, insertProblem, type NewFiles, NO_FILES, newFilesOf, withKnownFiles } from "../files/values.ts";
 import { withInstants } from "../model/instants.ts";
 import type { TableModel } from "../model/model.ts";
 import { constraintProblem } from "../model/problems.ts";
@@ -133,7 +133,7 @@ export const preparedRecord = (
   for (const column of table.model.files) {
     const problem = insertProblem(column, ownValue(body, column.name));
     if (problem !== null) problems[column.name] = problem;
-    record[column.name] = valueOf(column, newFilesOf(files, column, String(record["id"])));
+    record[column.name] = fieldValue(column, newFilesOf(files, column, String(record["id"])));
   }
   const isFinal = !isTrial && hook(table, "beforeInsert") === undefined;
   return validated(table, record, { isFinal }, problems);

@@ -53,13 +53,6 @@ export function createReferences(deps: { tableOf(model: TableModel): Table; righ
     return grant.kind === "filter" ? filterToSql(grant.filter, `${model.sql}.`) : null;
   };
 
-  /** Whether an operation of the same request has written the record with this value, and it still exists. */
-  const isWritten = ({ tx, written }: WriteContext, to: Table, referred: ReferredValue): boolean => {
-    if (written.size === 0) return false;
-    const [id] = referringOf(to).ids(tx, referred, { after: "", limit: 1 });
-    return id !== undefined && written.has(recordKey(to.model, id));
-  };
-
   const isReferred = (tx: Transaction, edge: ReferenceEdge, value: NonNullable<TableRecord[string]>): boolean => {
     const from = tableOf(edge.from);
     // Several references are ids, which do not change.
@@ -139,6 +132,13 @@ export function createReferences(deps: { tableOf(model: TableModel): Table; righ
     },
   };
 }
+
+/** Whether an operation of the same request has written the record with this value, and it still exists. */
+const isWritten = ({ tx, written }: WriteContext, to: Table, referred: ReferredValue): boolean => {
+  if (written.size === 0) return false;
+  const [id] = referringOf(to).ids(tx, referred, { after: "", limit: 1 });
+  return id !== undefined && written.has(recordKey(to.model, id));
+};
 
 /** Counts ids that are linked or no longer linked. Errors: 413 for too many in one request. [TB652] */
 function countIds(context: WriteContext, count: number): void {
