@@ -139,6 +139,20 @@ export default {
       closed: answer(() => tx.table("closed").where("filmId", "==", "f1").count()),
       judgedCount: answer(() => tx.table("judged").count()),
     })), { access: true })
+    .get("/related/:who", ({ app, auth, params }) => (params.who === "app" ? app : app.as(auth)).db("shared").transaction((tx) => {
+      const films = tx.table("films");
+      const by = (kind, table, more = []) => answer(() => ids(films.where([{ [kind]: { table, where: [["filmId", "==", { field: "id" }], ...more] } }]).list().items));
+      if (params.who === "app") {
+        films.insert({ id: "fresh" });
+        tx.table("reviews").insert({ filmId: "fresh", text: "new" });
+      }
+      const found = {
+        reviews: by("some", "reviews"), none: by("none", "reviews"), good: by("some", "reviews", [["text", "==", "good"]]),
+        own: by("some", "own"), closed: by("some", "closed"), judged: by("some", "judged"), unknown: by("some", "nobody"),
+        count: answer(() => films.where([{ some: { table: "own", where: [["filmId", "==", { field: "id" }]] } }]).count()),
+      };
+      throw Object.assign(new Error("undone"), { found });
+    }).catch(({ found }) => found), { access: true })
     .get("/sees", ({ app }) => app.db("shared").transaction((tx) => {
       const films = tx.table("films");
       films.insert({ id: "new", genre: "new", year: 1, rating: 1 });
@@ -325,6 +339,38 @@ test("[TB856] a transaction of a user expands, counts and groups what the user m
     judged: { status: 403, message: expect.any(String) },
     closed: { status: 403, message: expect.any(String) },
     judgedCount: { status: 403, message: expect.any(String) },
+  });
+});
+
+test("[TB856] [TB609] relations in a transaction ask what its caller may read, and see what it has written", async () => {
+  const ann = await signIn(platform);
+  const own = [
+    { id: "p0", ownerId: ann.id, filmId: "f2" },
+    { id: "p1", ownerId: "another", filmId: "f3" },
+  ];
+  await platform.service.post("/api/db/shared/tables/own/batch", { inserts: own });
+  await platform.service.post("/api/db/shared/tables/closed", { id: "c2", filmId: "f4" });
+  await platform.service.post("/api/db/shared/tables/judged", { id: "seen", filmId: "f5" });
+  const unknown = { status: 400, message: expect.stringContaining("nobody is not a table of shared") };
+  const server = await answersOf("related/app");
+  expect(server).toMatchObject({
+    reviews: ["f1", "fresh"],
+    none: expect.not.arrayContaining(["f1"]),
+    good: ["f1"],
+    unknown,
+  });
+  expect(server["own"]).toEqual(expect.arrayContaining(["f2", "f3"]));
+  expect(server["closed"]).toContain("f4");
+  expect(server["judged"]).toContain("f5");
+  expect(await answersOf("related/user", ann)).toEqual({
+    reviews: ["f1"],
+    none: expect.arrayContaining(["f2", "f3", "f4", "f5"]),
+    good: ["f1"],
+    own: ["f2"],
+    closed: [],
+    judged: { status: 403, message: expect.any(String) },
+    unknown,
+    count: 1,
   });
 });
 

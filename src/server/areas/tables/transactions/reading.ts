@@ -3,7 +3,7 @@ import { plainCopy } from "../../../../kernel/json/copy.ts";
 import type { AskedRecords, RecordSource } from "../../../../kernel/records/record-query.ts";
 import type { TableRecord } from "../../../config/types.ts";
 import { expandedNow, type FindRelated, readableBy } from "../expand/expanded-now.ts";
-import { type ParsedFilter, parseFilter } from "../filters/filter.ts";
+import { type ParsedFilter, parseFilter, type ReadableTables } from "../filters/filter.ts";
 import { parseSort } from "../filters/sort.ts";
 import { FILTER_CONDITIONS_MAX } from "../limits.ts";
 import type { TableModel } from "../model/model.ts";
@@ -38,6 +38,15 @@ export function transactionSource({ context, table, readGrant, tableOf }: Transa
     if (grant.kind === "record") throw notByRecord(principal);
     return grant;
   };
+  /** What the relations of a filter find, as over HTTP. */
+  const readable: ReadableTables = (other) => {
+    const grant = readGrant(tableOf(other));
+    if (grant.kind === "record") throw notByRecord(principal);
+    if (grant.kind === "filter") return grant.filter;
+    return grant.kind === "all" ? "all" : "nothing";
+  };
+  const parsed = (of: TableModel, filter: unknown): ParsedFilter =>
+    parseFilter(of, filter, { name: "filter", conditionsMax: FILTER_CONDITIONS_MAX, readable });
   const found = (asked: Table, grant: Grant, { filter, sort, limit, offset }: AskedRecords): TableRecord[] => {
     const isById = sort === null && offset === 0;
     const order = isById ? undefined : { sort: parseSort(asked.model, sort), offset };
@@ -67,6 +76,3 @@ export function transactionSource({ context, table, readGrant, tableOf }: Transa
     mistake: (field, message): AppError => badField(field, "invalid_value", message),
   };
 }
-
-const parsed = (model: TableModel, filter: unknown): ParsedFilter =>
-  parseFilter(model, filter, { name: "filter", conditionsMax: FILTER_CONDITIONS_MAX });
