@@ -4,6 +4,7 @@ export const PLACES_OF_CODE = [
   "auth.hooks.afterSignup",
   "auth.oauth.*.profile",
   "auth.signup",
+  "auth.tokens.claims",
   "cron.*.run",
   "databases.*.access.create",
   "databases.*.access.open",

@@ -90,6 +90,7 @@ const CONFIG = `
     kv: { cache: {} },
     auth: {
       signup: noting("auth.signup", (facts, context) => facts.metadata !== null),
+      tokens: { audience: "others", claims: noting("auth.tokens.claims", (user) => ({})) },
       hooks: {
         afterSignup: noting("auth.hooks.afterSignup", (user, app) => undefined),
         afterDelete: noting("auth.hooks.afterDelete", (user, app) => undefined),

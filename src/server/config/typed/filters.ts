@@ -43,10 +43,10 @@ type ConditionOf<Name extends string, Value> = JsonValue extends Value
         ? ColumnCondition<Name, NonNullable<Value>>
         : JsonCondition<Name>;
 
-type TupleOf<R> =
+type ConditionIn<R> =
   | { [Name in keyof R & string]: ConditionOf<Name, R[Name]> }[keyof R & string]
   // Accepts a condition built elsewhere as a `Filter`.
   | readonly [field: AnyField, operator: FilterOperator, value: JsonValue | readonly JsonValue[]];
 
 /** A filter over records `R`: a list of conditions and groups, or a single group. Untyped where `R` is `TableRecord`. */
-export type FilterOf<R> = string extends keyof R ? AnyFilter : Conditions<TupleOf<R>>;
+export type FilterOf<R> = string extends keyof R ? AnyFilter : Conditions<ConditionIn<R>>;

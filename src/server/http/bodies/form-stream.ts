@@ -1,4 +1,4 @@
-import { createFormParts, type PartHeader } from "./form-parts.ts";
+import type { PartHeader } from "./form-parts.ts";
 
 /** Takes the content of one part of a form, as fast as it can. */
 export interface PartSink {
@@ -26,6 +26,8 @@ export async function readForm(
   { boundary, partsMax }: { boundary: string; partsMax: number },
   open: (header: PartHeader) => Promise<PartSink>,
 ): Promise<void> {
+  // Only some requests need it.
+  const { createFormParts } = await import("./form-parts.ts");
   let arrived: Arrived[] = [];
   let count = 0;
   const parts = createFormParts(boundary, partsMax, (header) => {

@@ -68,7 +68,7 @@ test.each([
   ],
   [
     { on: { table: "shared.posts" }, filter: [["title", "=", 1]] },
-    'triggers.t.filter.0.1: must be one of ==, !=, >, >=, <, <=, contains, icontains, startsWith, istartsWith, in, not in, got "="',
+    'triggers.t.filter.0.1: must be one of ==, !=, >, >=, <, <=, contains, icontains, startsWith, istartsWith, within, inBox, in, not in, has, hasAny, hasAll, got "="',
   ],
   [
     { on: { table: "shared.posts" }, filter: ["title"] },
