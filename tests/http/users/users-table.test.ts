@@ -13,6 +13,7 @@ import {
 // The table with one record for each account.
 
 const CONFIG = `{
+  api: { schemaEndpoint: true },
   auth: { anonymous: true, users: {
     in: "shared",
     schema: { bio: { type: "text" }, points: { type: "integer", default: 3 }, handle: { type: "string", unique: true } },
@@ -266,6 +267,16 @@ test("[TB782] records are not inserted, upserted, imported or deleted: 403 names
   }
   for (const name of ["insert", "inside"]) expect((await key.post(`/api/functions/${name}`, {})).status).toBe(403);
   expect(await record(ann.id)).not.toBe(null);
+});
+
+test("[TB782] the document has no such operations of users", async () => {
+  const { body } = await platform.service.get<{ paths: Record<string, JsonObject> }>("/swagger/json");
+  const methods = (path: string) => Object.keys(body.paths[`/api/db/shared/tables/${path}`] ?? {}).sort();
+  expect([methods("users"), methods("users/{id}")]).toEqual([["get"], ["get", "patch"]]);
+  expect([methods("invites"), methods("invites/{id}")]).toEqual([
+    ["get", "post"],
+    ["delete", "get", "patch"],
+  ]);
 });
 
 test("[TB783] an update changes fields of one's own; those of the account stay, and the answer has one's address", async () => {

@@ -84,6 +84,8 @@ function describeTable({ paths, schemas }: DescribedTables, model: TableModel, e
   for (const [operationName, endpoint] of Object.entries(endpoints)) {
     const isOfFiles = ["file", "fileHead", "signFile"].includes(operationName);
     if (isOfFiles && model.files.length === 0) continue;
+    // Records of users come and go with their accounts. [TB782]
+    if (model.isUsers && ["insert", "delete"].includes(operationName)) continue;
     const operation = { ...operationOf(endpoint), operationId: `${name}.${operationName}` };
     const path = documentedPath(endpoint);
     const method = endpoint.route.slice(0, endpoint.route.indexOf(" ")).toLowerCase();
