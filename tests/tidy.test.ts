@@ -73,6 +73,7 @@ describe("floors: main -> cli -> platform -> areas -> {http, access, jobs, socke
     "src/kernel/json/text.ts",
     "src/kernel/limits.ts",
     "src/kernel/records/aggregate-options.ts",
+    "src/kernel/records/filter-common.ts",
     "src/kernel/records/filter-group.ts",
     "src/kernel/records/filter-match.ts",
     "src/kernel/records/geo.ts",

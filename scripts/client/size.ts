@@ -7,8 +7,8 @@ import { gzipped as asGzip } from "./packing.ts";
 
 const BYTES_PER_KB = 1000;
 const KB_DIGITS = 1;
-const BASE_MAX_BYTES = 16.1 * BYTES_PER_KB;
-const ALL_MAX_BYTES = 31.15 * BYTES_PER_KB;
+const BASE_MAX_BYTES = 15.0 * BYTES_PER_KB;
+const ALL_MAX_BYTES = 30.0 * BYTES_PER_KB;
 
 /** Matches the sources that are loaded when a live query begins. */
 const LIVE = /^src\/client\/(?:live|socket)\//;

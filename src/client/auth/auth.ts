@@ -9,7 +9,7 @@ export function createAuth(context: ClientContext): Auth {
   const { transport, session } = context;
   const signIns = createSignIns(transport, session);
   const { post, begin, complete, completeSignUp } = signIns;
-  const account = once(async () => (await import("./account.ts")).createAccount(context, signIns));
+  const account = once(async () => (await import("../small-features.ts")).createAccount(context, signIns));
   const part = <Name extends keyof Account, Member extends keyof Account[Name] & string>(
     name: Name,
     ...members: Member[]

@@ -1,20 +1,12 @@
-import type { JsonObject } from "../../kernel/json/json.ts";
 import type { ClientContext } from "../context.ts";
 import { PlatformError } from "../transport/errors.ts";
 import { createRetries, type Failure, failureOf } from "./failures.ts";
 import type { Change } from "./feeds.ts";
-import { type Plan, RECORDS_MAX } from "./plan.ts";
+import { type ListAnswer, type Plan, RECORDS_MAX } from "./plan.ts";
 import type { Page } from "./window.ts";
 
 /** Bound of the changes buffered while a list is loading. Beyond it the list is reloaded. */
 const QUEUED_CHANGES_MAX = 10_000;
-
-interface ListAnswer {
-  hasMore: boolean;
-  items: JsonObject[];
-  cursor: string | null;
-  total: number | null;
-}
 
 /** Receiver of the pages. */
 interface Target {
@@ -64,20 +56,14 @@ export function createLoading(
     const paging = plan.isSearch ? {} : { total: false, after };
     const query = { ...plan.parameters, limit: Math.min(count, RECORDS_MAX), ...paging };
     try {
-      const { items, cursor, hasMore, total } = await transport.request<ListAnswer>("GET", plan.path, {
-        query,
-        signal: own.signal,
-      });
+      const answer = await transport.request<ListAnswer>("GET", plan.path, { query, signal: own.signal });
       if (current !== own) return;
       current = null;
       const arrived = changes;
       changes = [];
       retries.succeeded();
-      // More may follow in a search or a list by distance, which have no cursor.
-      const isCut = plan.isSearch
-        ? (plan.query.search?.offset ?? 0) + items.length < Number(total)
-        : hasMore && plan.query.near;
-      target.take({ records: items, cursor: isCut ? "" : cursor }, { isFirst: after === null, changes: arrived });
+      const page = { records: answer.items, cursor: plan.cursorOf(answer) };
+      target.take(page, { isFirst: after === null, changes: arrived });
       next();
     } catch (error) {
       if (current !== own) return;
@@ -103,8 +89,7 @@ export function createLoading(
   };
   const next = () => {
     const wanted = current !== null || isWaiting ? null : target.wanted();
-    if (wanted?.after === "" && plan.query.near) begin();
-    else if (wanted !== null) void read(wanted.count, wanted.after);
+    if (wanted !== null) void read(wanted.count, wanted.after);
   };
   return {
     get isBusy() {

@@ -1,9 +1,8 @@
 import type { JsonObject, JsonValue } from "../../kernel/json/json.ts";
-import type { Conditions, GroupOf } from "../../kernel/records/filter-group.ts";
-import { type MatchCondition, type MatchFilter, type MatchGroup, matches } from "../../kernel/records/filter-match.ts";
-import { distanceBetween, type GeoPoint } from "../../kernel/records/geo.ts";
+import { type CommonCondition, matchesCommon } from "../../kernel/records/filter-common.ts";
 import { compareRecords, type OrderTerm } from "../../kernel/records/order.ts";
 import { elementsOf, listParameters } from "../../kernel/records/query.ts";
+import { valueAt } from "../../kernel/records/value-path.ts";
 import {
   type Condition,
   type Element,
@@ -33,11 +32,13 @@ export interface Plan {
   /** Whether the server alone knows which records belong to the query, and their order. */
   readonly isSearch: boolean;
   /** Subscription of the query. Queries with equal subscriptions share it. */
-  readonly subscription: { readonly key: string; readonly channel: string; readonly filters: object };
+  subscription: { readonly key: string; readonly channel: string; readonly filters: object };
   readonly limit: number;
   readonly spare: number;
   /** Parameters of its lists, without `limit` and `after`. */
-  readonly parameters: ReturnType<typeof listParameters>;
+  parameters: ReturnType<typeof listParameters>;
+  /** Whether it has all that it needs. Before `special-queries.ts` has completed it, no record matches it. */
+  isComplete: boolean;
   compare(left: JsonObject, right: JsonObject): number;
   /** Returns whether a record of the subscription belongs to the query. */
   belongs(record: JsonObject): boolean;
@@ -47,140 +48,73 @@ export interface Plan {
   kept(record: JsonObject): JsonObject;
   /** Returns the members of a record that are shown. */
   shown(record: JsonObject): JsonObject;
+  /** Returns the cursor of the page after an answer; null: there is none. */
+  cursorOf(answer: ListAnswer): string | null;
+}
+
+export interface ListAnswer {
+  readonly hasMore: boolean;
+  readonly items: readonly JsonObject[];
+  readonly cursor: string | null;
+  readonly total: number | null;
 }
 
 export const tableKey = ({ namespace, instance, table }: TableAddress): string =>
   JSON.stringify([namespace, instance, table]);
 
 export function planOf(query: QueryDescription): Plan {
-  const { namespace, instance, table, sort, near } = query;
+  const { namespace, instance, table, sort, near, fields } = query;
   const isSearch = query.search !== undefined;
   const limit = Math.min(query.limit ?? (isSearch ? SEARCH_RESULTS : RECORDS_MAX), RECORDS_MAX);
   const channel = ["realtime", namespace, ...(instance === null ? [] : [instance]), table].join(":");
   const elements = elementsOf(query);
-  const sent = elementsToSend(elements);
-  const judged = filterOf(elements.filter((one) => !sent.includes(one)));
-  const whole = filterOf(elements);
+  const isComplete =
+    !isSearch && near === undefined && fields === null && isShort(elements) && elements.every(isCommon);
+  const conditions = isComplete ? elements.map(conditionOf) : [];
   const terms = termsOf(sort);
-  const kept =
-    query.fields === null || isSearch
-      ? null
-      : keptFields(whole, terms, [...query.fields, ...(near ? [near.field] : [])]);
-  const shown = new Set(["id", ...(query.fields ?? [])]);
-  /** Metres from the point; infinite for a record without a point. */
-  const away = (record: JsonObject) => {
-    const at = near && record[near.field];
-    // The server has validated it.
-    return near && at ? distanceBetween(near, at as GeoPoint) : Infinity;
-  };
-  const shownOf = (record: JsonObject) => {
-    const found = query.fields === null ? record : pick(record, shown);
-    if (!near) return found;
-    const { distance: _, ...others } = found;
-    const distance = away(record);
-    return distance < Infinity ? { ...others, distance } : others;
-  };
-  const key = JSON.stringify([channel, elements, sort, near, limit, query.fields, query.expand, query.search]);
   return {
     query,
-    key,
+    key: JSON.stringify([channel, elements, sort, near, limit, fields, query.expand, query.search]),
     path: tablePath(query) + (isSearch ? "/search" : ""),
     isSearch,
-    subscription: { key: JSON.stringify([channel, sent]), channel, filters: { filters: sent } },
+    isComplete,
+    subscription: subscriptionOf(channel, elements),
     limit,
     spare: Math.max(SPARE_MIN, Math.ceil(limit / SPARE_PARTS)),
-    parameters: { ...listParameters(kept === null ? query : { ...query, fields: [...kept] }), ...query.search },
-    compare: (left, right) => (near && away(left) - away(right)) || compareRecords(terms, left, right),
-    belongs: judging(judged),
-    matches: judging(whole),
-    kept: kept === null ? (record) => record : (record) => pick(record, kept),
-    shown: kept === null && !near ? (record) => record : once(shownOf),
+    parameters: { ...listParameters(query), ...query.search },
+    compare: (left, right) => compareRecords(terms, left, right),
+    belongs: () => isComplete,
+    matches: (record) =>
+      isComplete && conditions.every((one) => matchesCommon(one, valueAt(record, one.field) ?? null)),
+    kept: (record) => record,
+    shown: (record) => record,
+    cursorOf: ({ cursor }) => cursor,
   };
 }
 
-/** Selects as many elements as a subscription takes, equality first, as it excludes most records. */
-function elementsToSend(elements: readonly Element[]): Element[] {
-  const chosen: Element[] = [];
-  let lengthLeft = CONDITIONS_LENGTH_MAX;
-  const isEquality = (one: Element) => Number(isCondition(one) && one[1] === "==");
-  const byUse = elements.toSorted((one, other) => isEquality(other) - isEquality(one));
-  for (const element of byUse) {
-    const { length } = JSON.stringify(element);
-    if (chosen.length === CONDITIONS_MAX || length > lengthLeft) continue;
-    lengthLeft -= length;
-    chosen.push(element);
-  }
-  return chosen;
-}
+export const subscriptionOf = (channel: string, filters: readonly Element[]): Plan["subscription"] => ({
+  key: JSON.stringify([channel, filters]),
+  channel,
+  filters: { filters },
+});
 
-/** Memoizes the projection of each record. */
-function once(project: (record: JsonObject) => JsonObject): (record: JsonObject) => JsonObject {
-  const known = new WeakMap<JsonObject, JsonObject>();
-  return (record) => {
-    const projected = known.get(record) ?? project(record);
-    known.set(record, projected);
-    return projected;
-  };
-}
+/** Whether a subscription takes all elements. */
+export const isShort = (elements: readonly Element[]): boolean =>
+  elements.length <= CONDITIONS_MAX && JSON.stringify(elements).length < CONDITIONS_LENGTH_MAX;
+
+/** Whether an element is a condition with one of the common operators, and no text that may be an instant, which has several forms. */
+const isCommon = (one: Element): one is Condition =>
+  isCondition(one) &&
+  /^(\W+|(not )?in|contains|startsWith)$/.test(one[1]) &&
+  ![one[2]].flat().some((value) => /^\d{4}(-\d\d){2}./.test(String(value)));
 
 const pathOf = (name: string) => ({ keys: name.split(".") });
 
-/**
- * Returns a value with instants in the form that the server stores. A client does not know the types of fields: it goes by the form of
- * texts.
- */
-const asStored = (value: JsonValue): JsonValue => {
-  if (Array.isArray(value)) return value.map(asStored);
-  const time = Date.parse(isInstant(value) ? value.toUpperCase().replace(" ", "T") : "");
-  return Number.isNaN(time) ? value : new Date(time).toISOString();
-};
-
-const isInstant = (value: JsonValue): value is string =>
-  typeof value === "string" && /^\d{4}-\d\d-\d\d[T ]\d\d:\d.*(Z|[+-]\d\d:?\d\d)$/i.test(value);
-
 /** The types of the query's builder, or the server, have checked that values fit operators. */
-const conditionOf = ([field, operator, value]: Condition) =>
-  ({ field: pathOf(field), operator, value: asStored(value as JsonValue) }) as MatchCondition;
+export const conditionOf = ([field, operator, value]: Condition) =>
+  ({ field: pathOf(field), operator, value }) as CommonCondition;
 
-/** Returns the evaluation of a filter. Changes that the server has not answered yet may have instants in any form. */
-function judging(filter: MatchFilter): (record: JsonObject) => boolean {
-  const instants = instantsIn(filter);
-  return (record) => {
-    const stored = Object.fromEntries(instants.map((name) => [name, asStored(record[name] ?? null)]));
-    return matches(filter, instants.length === 0 ? record : { ...record, ...stored });
-  };
-}
-
-/** Returns the names of the fields that a filter compares with instants. */
-const instantsIn = ({ all, groups }: MatchFilter): string[] => [
-  ...all.flatMap(({ field: { keys }, value }) => (keys[1] === undefined && [value].flat().some(isInstant) ? keys : [])),
-  ...groups.flatMap(({ filters }) => filters.flatMap(instantsIn)),
-];
-
-const isCondition = (one: Element): one is Condition => Array.isArray(one);
-const listOf = (filter: Conditions<Condition>): readonly Element[] =>
-  (Array.isArray as (one: unknown) => one is readonly Element[])(filter) ? filter : [filter];
-
-function filterOf(filter: Conditions<Condition>): MatchFilter {
-  const elements = listOf(filter);
-  return {
-    all: elements.filter(isCondition).map(conditionOf),
-    groups: elements.flatMap((one) => (isCondition(one) ? [] : groupOf(one))),
-  };
-}
-
-function groupOf(group: GroupOf<Condition>): MatchGroup {
-  // A group has one member: a list of filters, or of `not` one filter.
-  const [kind, inside] = Object.entries(group)[0] as ["not", Conditions<Condition>] | ["or", Conditions<Condition>[]];
-  return { kind, filters: (kind === "not" ? [inside] : inside).map(filterOf) };
-}
-
-/** Returns the names of the fields of a filter, those inside of its groups too. */
-const namesIn = ({ all, groups }: MatchFilter): string[] => [
-  ...all.map(({ field }) => field.keys[0] ?? ""),
-  ...groups.flatMap(({ filters }) => filters.flatMap(namesIn)),
-];
-
+export const isCondition = (one: Element): one is Condition => Array.isArray(one);
 /**
  * Completes a sort as the server does: a field counts once, terms after the id have no effect, and the id has the direction of
  * the last term.
@@ -195,10 +129,6 @@ function termsOf(sort: QueryDescription["sort"]): OrderTerm[] {
     if (field === "id") return terms;
   }
   return [...terms, { field: pathOf("id"), direction: terms.at(-1)?.direction ?? "asc" }];
-}
-
-function keptFields(whole: MatchFilter, terms: readonly OrderTerm[], fields: readonly string[]): Set<string> {
-  return new Set(["id", ...fields, ...namesIn(whole), ...terms.map(({ field }) => field.keys[0] ?? "")]);
 }
 
 export const idOf = (record: JsonObject): string => String(record["id"]);
@@ -216,11 +146,4 @@ export function isSame(left: JsonValue | undefined, right: JsonValue | undefined
     names.length === Object.keys(right).length &&
     names.every((name) => Object.hasOwn(right, name) && isSame(left[name], right[name]))
   );
-}
-
-/** Projects a record to the named members. */
-function pick(record: JsonObject, names: ReadonlySet<string>): JsonObject {
-  const picked: JsonObject = {};
-  for (const name of Object.keys(record)) if (names.has(name)) picked[name] = record[name] ?? null;
-  return picked;
 }

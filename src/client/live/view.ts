@@ -12,6 +12,7 @@ import { createLoading, type Loading } from "./loading.ts";
 import { LocalState } from "./local-state.ts";
 import type { Overlay } from "./overlay.ts";
 import { idOf, type Plan } from "./plan.ts";
+import type { Repeats } from "./special-queries.ts";
 import type { LiveQuery, LiveStatus } from "./types.ts";
 import { type Page, RecordWindow } from "./window.ts";
 
@@ -49,9 +50,6 @@ export function createNotify(runtime: Runtime): (work: () => void) => void {
   };
 }
 
-/** Delays before a search is repeated after a change. The last one is for long texts, which are indexed later. */
-const SEARCH_AGAIN_MS = [300, 5_000];
-
 /** Number of records left out of one message that are reread one by one; with more the list is reloaded. */
 const REREADS_MAX = 20;
 
@@ -78,8 +76,12 @@ export class View implements FeedMember {
   readonly #window: RecordWindow;
   readonly #local: LocalState;
   readonly #loading: Loading;
+  /** Whether the code that few queries need is loaded, if this one needs it. */
+  #isReady: boolean;
   /** Expansions of a query with `expand`, once their code is loaded. */
   #expansions: Expansions | null = null;
+  /** Repetitions of a search, once their code is loaded. */
+  #repeats: Repeats | null = null;
   readonly #retries: Retries;
   readonly #listeners = createListeners();
   /** Large records that are being reread one by one. */
@@ -87,7 +89,7 @@ export class View implements FeedMember {
   #leave: (() => void) | null = null;
   #hasEnded = false;
   #isSubscribed = false;
-  /** Cached records to show once the expansions are loaded. */
+  /** Cached records to show once the code is loaded. */
   #seed: Seen | null = null;
   #failure: Failure | null = null;
   /** Whether the items have ever been loaded from the server. */
@@ -95,9 +97,6 @@ export class View implements FeedMember {
   /** Whether the items match the server, and changes keep them so. */
   #isCurrent = false;
   #needsList = true;
-  /** The next of the delays before a search is repeated; beyond them: it is not. */
-  #again = SEARCH_AGAIN_MS.length;
-  #cancelAgain = () => {};
   /** Writes that were completed when the list was requested. */
   #inList: readonly Overlay[] = [];
   #items: readonly JsonObject[] = NONE;
@@ -106,6 +105,7 @@ export class View implements FeedMember {
   constructor(plan: Plan, deps: ViewDeps) {
     this.plan = plan;
     this.#deps = deps;
+    this.#isReady = plan.isComplete && plan.query.expand.length === 0;
     this.#retries = createRetries(deps.runtime);
     this.#window = new RecordWindow(plan);
     this.#local = new LocalState(plan, this.#window);
@@ -129,7 +129,6 @@ export class View implements FeedMember {
 
   get hasMore(): boolean {
     if (this.status === "denied") return false;
-    if (this.#local.isEmpty) return this.#window.hasMore;
     return this.#window.hasMore || this.#local.over(this.#window.records).length > this.plan.limit;
   }
 
@@ -155,14 +154,14 @@ export class View implements FeedMember {
   }
 
   #shown(): readonly JsonObject[] {
-    const { plan } = this;
-    const records = this.#local.over(this.#window.records).slice(0, plan.limit);
-    if (plan.query.fields === null && !plan.query.near && this.#expansions === null) return records;
-    return this.#asShown(records);
+    return this.#asShown(this.#local.over(this.#window.records));
   }
 
   #asShown(records: readonly JsonObject[]): JsonObject[] {
-    return records.map((record) => this.#shownRecord(record)).filter((record) => record !== null);
+    return records
+      .slice(0, this.plan.limit)
+      .map((record) => this.#shownRecord(record))
+      .filter((record) => record !== null);
   }
 
   #shownRecord(record: JsonObject): JsonObject | null {
@@ -186,29 +185,41 @@ export class View implements FeedMember {
       this.#fail({ status: "offline", error: null });
       if (!this.#hasEnded) this.#retries.later(() => this.start());
     };
-    if (this.plan.query.expand.length === 0) join();
-    else this.#expand().then(join, failed);
+    if (this.#isReady) join();
+    else this.#prepare().then(join, failed);
   }
 
   end(): void {
     this.#hasEnded = true;
     this.#leave?.();
-    this.#cancelAgain();
+    this.#repeats?.stop();
     this.#stop();
     this.#retries.stop();
     this.#expansions?.stop();
   }
 
-  async #expand(): Promise<void> {
-    const { createExpansions } = await import("../small-features.ts");
-    this.#expansions?.stop();
-    this.#expansions = createExpansions({
-      transport: this.#deps.transport,
-      plan: this.plan,
-      retries: this.#retries,
-      window: this.#window,
-      changed: () => this.#changed(),
-    });
+  async #prepare(): Promise<void> {
+    const { createExpansions, createRepeats, completePlan } = await import("../small-features.ts");
+    const { plan } = this;
+    if (!plan.isComplete) completePlan(plan);
+    if (plan.query.expand.length > 0) {
+      this.#expansions?.stop();
+      this.#expansions = createExpansions({
+        transport: this.#deps.transport,
+        plan,
+        retries: this.#retries,
+        window: this.#window,
+        changed: () => this.#changed(),
+      });
+    }
+    if (plan.isSearch) {
+      this.#repeats ??= createRepeats(this.#deps.runtime, this.#loading, () => {
+        if (this.#isSubscribed) this.#load();
+      });
+    }
+    this.#isReady = true;
+    // Own writes may show now.
+    this.#changed();
     if (this.#seed !== null) this.seed(this.#seed);
   }
 
@@ -222,7 +233,7 @@ export class View implements FeedMember {
       this.#window.clear();
       this.#seed = null;
       // The new user's expansions start empty.
-      if (this.#expansions !== null) void this.#expand();
+      if (this.#expansions !== null) void this.#prepare();
     }
     this.#changed();
   }
@@ -230,7 +241,7 @@ export class View implements FeedMember {
   /** Shows cached records until the server responds. */
   seed({ records, hasMore }: Seen): void {
     if (this.#hasLoaded || this.#window.records.length > 0) return;
-    if (this.plan.query.expand.length > 0 && this.#expansions === null) {
+    if (!this.#isReady) {
       this.#seed = { records, hasMore };
       return;
     }
@@ -241,8 +252,8 @@ export class View implements FeedMember {
 
   /** Returns the records of the server, to be cached for the next start. */
   get seen(): Seen {
-    const records = this.#window.records.slice(0, this.plan.limit);
-    const seen = this.#expansions === null ? records : this.#asShown(records);
+    const { records } = this.#window;
+    const seen = this.#expansions === null ? records.slice(0, this.plan.limit) : this.#asShown(records);
     return { records: seen, hasMore: this.#window.hasMore };
   }
 
@@ -276,26 +287,13 @@ export class View implements FeedMember {
   }
 
   changed(changes: readonly Change[]): void {
-    if (this.plan.isSearch) {
-      // The first repetition is not put off: it comes while changes go on.
-      if (this.#again > 0) this.#searchAgain(0);
+    if (this.#repeats !== null) {
+      this.#repeats.changed();
       return;
     }
     this.#loading.note(changes);
     this.#apply(changes);
     this.#loading.continue();
-  }
-
-  /** Repeats a search after a while, but not before the request in flight is answered. */
-  #searchAgain(next: number): void {
-    this.#again = next;
-    const waitMs = SEARCH_AGAIN_MS[next];
-    if (waitMs === undefined || this.#loading.isBusy) return;
-    this.#cancelAgain();
-    this.#cancelAgain = this.#deps.runtime.after(waitMs, () => {
-      this.#again++;
-      if (this.#isSubscribed) this.#load();
-    });
   }
 
   lost(): void {
@@ -329,7 +327,7 @@ export class View implements FeedMember {
     this.#settle();
     this.#changed();
     this.#deps.loaded(this);
-    this.#searchAgain(this.#again);
+    this.#repeats?.loaded();
   }
 
   #fail(failure: Failure): void {

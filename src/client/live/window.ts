@@ -4,7 +4,7 @@ import { idOf, isSame } from "./plan.ts";
 /** Page of a list: consecutive records in order. */
 export interface Page {
   readonly records: readonly JsonObject[];
-  /** Cursor of the next page; null: there is none. */
+  /** Cursor of the next page; empty: there is a page, but no cursor; null: there is none. */
   readonly cursor: string | null;
 }
 
@@ -22,19 +22,15 @@ interface Parts {
  * Changes applied in order maintain this invariant, so the records converge to the server's.
  */
 export class RecordWindow {
-  readonly #compare: Parts["compare"];
-  readonly #limit: number;
-  readonly #spare: number;
+  readonly #parts: Parts;
   #records: JsonObject[] = [];
   readonly #byId = new Map<string, JsonObject>();
   /** Record at the last known position; null: all records are known. */
   #end: JsonObject | null = null;
   #cursor: string | null = null;
 
-  constructor({ compare, limit, spare }: Parts) {
-    this.#compare = compare;
-    this.#limit = limit;
-    this.#spare = spare;
+  constructor(parts: Parts) {
+    this.#parts = parts;
   }
 
   /** All known records in order, including the spare ones. Mutated by the next change. */
@@ -43,18 +39,18 @@ export class RecordWindow {
   }
 
   get hasMore(): boolean {
-    return this.#end !== null || this.#records.length > this.#limit;
+    return this.#end !== null || this.#records.length > this.#parts.limit;
   }
 
   /** Whether more records must be loaded. */
   get isShort(): boolean {
-    return this.#end !== null && this.#records.length <= this.#limit;
+    return this.#end !== null && this.#records.length <= this.#parts.limit;
   }
 
-  /** Size and cursor of the page to load next. `after` null: the first page must be reloaded, as the end was cut off. */
+  /** Size and cursor of the page to load next. `after` null: the first page must be reloaded, as the end is not known. */
   get wanted(): { count: number; after: string | null } {
-    const whole = this.#limit + this.#spare;
-    if (this.#cursor === null) return { count: whole, after: null };
+    const whole = this.#parts.limit + this.#parts.spare;
+    if (!this.#cursor) return { count: whole, after: null };
     return { count: whole - this.#records.length, after: this.#cursor };
   }
 
@@ -64,7 +60,7 @@ export class RecordWindow {
 
   /** Returns whether a record at this position is within the known range. */
   covers(record: JsonObject): boolean {
-    return this.#end === null || this.#compare(record, this.#end) <= 0;
+    return this.#end === null || this.#parts.compare(record, this.#end) <= 0;
   }
 
   /** Takes the first page of a new list. Unchanged records keep their identity. */
@@ -110,7 +106,7 @@ export class RecordWindow {
     if (!this.covers(record)) return wasHere;
     this.#records.splice(this.placeOf(record), 0, record);
     this.#byId.set(id, record);
-    if (this.#records.length > this.#limit + 2 * this.#spare) this.#cut();
+    if (this.#records.length > this.#parts.limit + 2 * this.#parts.spare) this.#cut();
     return true;
   }
 
@@ -130,7 +126,7 @@ export class RecordWindow {
     while (low < high) {
       const middle = (low + high) >> 1;
       const other = records[middle];
-      if (other !== undefined && this.#compare(other, record) < 0) low = middle + 1;
+      if (other !== undefined && this.#parts.compare(other, record) < 0) low = middle + 1;
       else high = middle;
     }
     return low;
@@ -147,7 +143,7 @@ export class RecordWindow {
   }
 
   #cut(): void {
-    for (const record of this.#records.splice(this.#limit + this.#spare)) this.#byId.delete(idOf(record));
+    for (const record of this.#records.splice(this.#parts.limit + this.#parts.spare)) this.#byId.delete(idOf(record));
     this.leaveOpen();
   }
 }

@@ -1,13 +1,14 @@
 import type { ClientContext } from "../context.ts";
-import { onWake } from "../listeners.ts";
+import { createListeners, onWake } from "../listeners.ts";
 import { createRetries } from "../live/failures.ts";
 import { liveOf, type SeenQueries } from "../live/live.ts";
 import type { View } from "../live/view.ts";
 import type { Runtime } from "../runtime.ts";
 import type { TableWrite } from "../tables/writes.ts";
+import type { PlatformError } from "../transport/errors.ts";
 import { joinTabs, type News, WriteQueue } from "./queue.ts";
-import type { OfflineStorage } from "./storage.ts";
-import type { RefusedListener } from "./types.ts";
+import { type OfflineStorage, openIndexedDb } from "./storage.ts";
+import type { Offline, RefusedListener } from "./types.ts";
 
 /** Limit of the JSON of a query's records, in characters; larger results are not kept. */
 export const SEEN_LENGTH_MAX = 4_000_000;
@@ -65,8 +66,6 @@ export function keepQueries(
   };
 }
 
-export { openIndexedDb } from "./storage.ts";
-
 /** Sends a write now, or once it can be sent, and returns its response. */
 export type Deliver = ClientContext["deliver"];
 
@@ -76,6 +75,31 @@ interface Parts {
   refused: RefusedListener;
   /** Sends a write at once. */
   direct: Deliver;
+}
+
+/** Starts offline support in IndexedDB. `started` rejects where the browser refuses it. */
+export function openOffline(
+  context: ClientContext,
+  name: string,
+  direct: Deliver,
+): Offline & { started: Promise<Deliver> } {
+  const listeners = createListeners<Parameters<RefusedListener>>();
+  const unheard: [TableWrite, PlatformError][] = [];
+  const refused: RefusedListener = (write, error) => {
+    // Writes lost at the end of a session are not reported to the next user's listeners.
+    if (listeners.size === 0 && error.code !== "unauthenticated") unheard.push([write, error]);
+    listeners.tell(write, error);
+  };
+  context.transport.onAuth(() => {
+    unheard.length = 0;
+  });
+  return {
+    started: openIndexedDb(name).then((storage) => startOffline(context, { name, storage, refused, direct })),
+    onRefused(listener) {
+      for (const [write, error] of unheard.splice(0)) listener(write, error);
+      return listeners.add(listener);
+    },
+  };
 }
 
 /** Starts offline support: takes over the client's writes, and provides cached records to its live queries. */

@@ -6,7 +6,7 @@ import type { Bucket } from "./types.ts";
 /** Creates a bucket with addresses only. The other operations are loaded on first use. */
 export function createBucket(context: ClientContext, name: string): Bucket {
   const path = bucketPath(name);
-  const load = async () => (await import("./operations.ts")).createOperations(context, path);
+  const load = async () => (await import("../small-features.ts")).createOperations(context, path);
   return {
     url: (key, { thumb } = {}) => context.transport.url(filePath(path, key), { thumb }),
     ...deferred(

@@ -4,6 +4,7 @@ import type { FilterOperator } from "../../server/config/records.ts";
 import type { ClientContext } from "../context.ts";
 import { liveOf } from "../live/live.ts";
 import type { LiveQuery } from "../live/types.ts";
+import type { QueryParameters } from "../transport/types.ts";
 import type {
   Cancellable,
   Found,
@@ -38,11 +39,7 @@ export class TableQuery extends FluentQuery<TableQuery, FilterOperator, QueryDes
   }
 
   /** Sends a GET request below the table's path. */
-  #read<T>(
-    path: string,
-    query: Record<string, string | number | boolean | undefined | null>,
-    signal: AbortSignal | undefined,
-  ) {
+  #read<T>(path: string, query: QueryParameters, signal: AbortSignal | undefined) {
     return this.#context.transport.request<T>("GET", tablePath(this.description) + path, { query, signal });
   }
 
@@ -58,8 +55,8 @@ export class TableQuery extends FluentQuery<TableQuery, FilterOperator, QueryDes
     return (await this.limit(1).list({ ...options, total: false })).items[0] ?? null;
   }
 
-  async count(options?: Cancellable): Promise<number> {
-    return (await this.#read<{ total: number }>("/count", filterParameters(this.description), options?.signal)).total;
+  async count({ signal }: Cancellable = {}): Promise<number> {
+    return (await this.#read<{ total: number }>("/count", filterParameters(this.description), signal)).total;
   }
 
   search(text: string, { signal, ...marks }: SearchOptions = {}): SearchResults<Found<Item>> {
@@ -88,15 +85,7 @@ export class TableQuery extends FluentQuery<TableQuery, FilterOperator, QueryDes
   }
 
   async *pages(options?: Cancellable): AsyncIterableIterator<Item[]> {
-    let page = await this.list({ ...options, total: false });
-    for (let offset = 0; page.items.length > 0; ) {
-      yield page.items;
-      offset += page.items.length;
-      if (!page.hasMore) return;
-      // A list by distance has no cursor.
-      const next = page.cursor === null ? { offset, total: false } : { after: page.cursor };
-      page = await this.list({ ...options, ...next });
-    }
+    yield* (await wide()).pages((paging) => this.list({ ...options, ...paging }));
   }
 
   live(): LiveQuery<Item> {

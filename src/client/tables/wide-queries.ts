@@ -3,7 +3,16 @@ import { type AggregateOptions, aggregateParameters } from "../../kernel/records
 import { elementsOf, filterParameters, listParameters } from "../../kernel/records/query.ts";
 import { localError } from "../transport/errors.ts";
 import type { Transport } from "../transport/types.ts";
-import type { Cancellable, Found, NumberedPage, Page, PageOptions, SearchPage, WriteCounts } from "../types/query.ts";
+import type {
+  Cancellable,
+  Found,
+  ListOptions,
+  NumberedPage,
+  Page,
+  PageOptions,
+  SearchPage,
+  WriteCounts,
+} from "../types/query.ts";
 import { type QueryDescription, tablePath } from "./description.ts";
 
 /** Options of an aggregate over untyped field names. */
@@ -18,6 +27,18 @@ export async function search(
   const path = `${tablePath(query)}/search`;
   const { items, total } = await transport.request<Page<Found<JsonObject>>>("GET", path, { query: parameters, signal });
   return { items, total, hasMore: (query.search?.offset ?? 0) + items.length < (total ?? 0) };
+}
+
+/** Yields the items of one page after the other. */
+export async function* pages(list: (paging: ListOptions) => Promise<Page<JsonObject>>): AsyncGenerator<JsonObject[]> {
+  let page = await list({ total: false });
+  for (let offset = 0; page.items.length > 0; ) {
+    yield page.items;
+    offset += page.items.length;
+    if (!page.hasMore) return;
+    // A list by distance has no cursor.
+    page = await list(page.cursor === null ? { offset, total: false } : { after: page.cursor });
+  }
 }
 
 export async function aggregate(
