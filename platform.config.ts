@@ -24,7 +24,7 @@ export default defineConfig({
             genre: { type: "string", max: 50 },
             creativeType: { type: "string", max: 50 },
             source: { type: "string", max: 50 },
-            releaseDate: { type: "datetime" },
+            releaseDate: { type: "date" },
             runningTime: { type: "integer", min: 1 }, // minutes
             budget: { type: "integer", min: 0 }, // US dollars, as the three below
             usGross: { type: "integer", min: 0 },

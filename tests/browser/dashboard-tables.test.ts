@@ -14,7 +14,7 @@ const CONFIG = `{
         films: {
           schema: {
             title: { type: "string", required: true, max: 200 }, director: { type: "string" },
-            imdbRating: { type: "number", min: 0, max: 10 }, released: { type: "datetime" },
+            imdbRating: { type: "number", min: 0, max: 10 }, released: { type: "date" },
           },
           fts: ["title", "director"],
           indexes: [{ fields: ["imdbRating"] }, { fields: ["director", "released"] }],

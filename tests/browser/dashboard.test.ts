@@ -12,7 +12,7 @@ const CONFIG = `{
         films: {
           schema: {
             title: { type: "string", required: true, max: 200 }, director: { type: "string" }, genre: { type: "string" },
-            imdbRating: { type: "number", min: 0, max: 10 }, releaseDate: { type: "datetime" },
+            imdbRating: { type: "number", min: 0, max: 10 }, releaseDate: { type: "date" },
           },
           fts: ["title", "director"],
           indexes: [{ fields: ["imdbRating"] }],

@@ -83,7 +83,7 @@ const ownApp = {
   all: async (films) => { const { items, total, hasMore } = await films.list(); return [items.length, total, hasMore]; },
 };
 const answer = (work) => { try { return work(); } catch (error) { return said(error); } };
-const said = (error) => ({ status: error.status ?? error.constructor.name, message: error.message });
+const said = (error) => ({ status: error.status ?? error.name, message: error.message });
 /** Runs all cases of a kind on the tables that a query has. Answers of synchronous ones must be no promises. */
 const run = async (cases, films) => {
   const answers = {};

@@ -28,7 +28,9 @@ import type { LookupSource, Queries } from "./lookup-source.ts";
 import { type LookupPlan, lookedAt, missingIndex, planLookup, shapeOf } from "./plan.ts";
 
 /** A programming error of a rule. */
-export class LookupMistake extends Error {}
+export class LookupMistake extends Error {
+  override readonly name = "LookupMistake";
+}
 
 /** Plan of a lookup; null when no index answers lookups of this shape. */
 interface Planned {
