@@ -1,7 +1,10 @@
 import { Database, SQLiteError } from "bun:sqlite";
+import { closeSync, existsSync, openSync } from "node:fs";
 import { join } from "node:path";
 
-/** Nothing is ever written to it: only its locks matter, which the system releases with their process. */
+/**
+ * A server makes it at its start. Nothing is ever written to it: only its locks matter, which the system releases with their process.
+ */
 const HOLD_FILE = "backup.lock";
 
 function open(directory: string): Database {
@@ -13,10 +16,11 @@ function open(directory: string): Database {
 /**
  * Asks the server of a data directory to remove no files of records until `release`: a backup copies the records before the files'
  * claims, so that a claim that went in between would be missing in the copy. Several may ask at once. Where nothing can be written,
- * no server removes anything either.
+ * no server removes anything either, nor where no server has been.
  */
 export function holdRemovals(directory: string): { release(): void } {
   let sqlite: Database;
+  if (!existsSync(join(directory, HOLD_FILE))) return { release() {} };
   try {
     sqlite = open(directory);
   } catch {
@@ -35,6 +39,7 @@ export class RemovalHold {
 
   constructor(directory: string) {
     this.#directory = directory;
+    closeSync(openSync(join(directory, HOLD_FILE), "a"));
   }
 
   isHeld(): boolean {
