@@ -206,12 +206,14 @@ export function endpointsBelow(
   } satisfies Record<string, Endpoint>;
 }
 
-type WriteContext = RequestBasics & OnceRequest & { readonly principal: Principal; query(): unknown };
+type WriteContext = RequestBasics &
+  OnceRequest & { readonly principal: Principal; readonly params: Params; query(): unknown };
 
 /** Returns the request of a form, and what an idempotency key compares of it; null for a JSON body. */
 function formRequest(context: WriteContext, service: TableService): (FormRequest & { asked: OnceRequest }) | null {
   const { principal, request, query } = context;
-  if (!isForm(request)) return null;
+  // To other tables a form is a body of a wrong type, as everywhere.
+  if (!isForm(request) || service.modelOf(addressOf(context.params)).files.length === 0) return null;
   context.holdOpen();
   const form = service.formOf(context);
   return { principal, form, checkForm: query, asked: { principal, request, digestBody: (of) => form.digestBody(of) } };
