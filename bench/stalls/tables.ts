@@ -9,7 +9,7 @@ const BATCH_BYTES = 10 * MIB - 20_000;
 const NEEDLE = "a".repeat(1_000);
 const FILTERS_MAX = 50;
 const VALUES_MAX = 1_000;
-/** As many words as a search may have. */
+/** The number of words that a search may have. */
 const LETTERS = Array.from({ length: 32 }, (_, n) => n.toString(36)).join(" ");
 
 const CONFIG = `import { defineConfig } from "platform";

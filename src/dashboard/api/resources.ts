@@ -1,18 +1,8 @@
 import { useQuery } from "@tanstack/react-query";
+import type { FieldType } from "../../kernel/transfer/csv-cells.ts";
 import { server } from "./server.ts";
 
-export type FieldType =
-  | "string"
-  | "text"
-  | "integer"
-  | "number"
-  | "boolean"
-  | "date"
-  | "datetime"
-  | "geo"
-  | "json"
-  | "references"
-  | "file";
+export type { FieldType };
 
 interface Reference {
   table: string;

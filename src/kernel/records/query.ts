@@ -11,7 +11,7 @@ export type TupleOf<Operator extends string> = readonly [
 ];
 export type SortKey = readonly [field: string, direction: "asc" | "desc"];
 
-/** What a query asks for: plain data. */
+/** The terms of a query, as plain data. */
 export interface QueryTerms<Operator extends string = string> {
   /** Conditions and groups, all of which must match. */
   readonly conditions: readonly (TupleOf<Operator> | GroupOf<TupleOf<Operator>>)[];
@@ -76,7 +76,7 @@ export abstract class FluentQuery<Self, Operator extends string, Terms extends Q
 const json = (value: readonly unknown[]) => (value.length === 0 ? null : JSON.stringify(value));
 const commas = (value: readonly string[] | null) => value?.join() || null;
 
-/** Returns what must all match: the conditions, and the alternatives as one group. */
+/** Returns the elements of the filter, which must all match: the conditions, and the alternatives as one group. */
 export const elementsOf = <Operator extends string>({ conditions, or }: QueryTerms<Operator>) =>
   or.length === 0 ? conditions : [...conditions, { or: or.map((one) => [one]) }];
 

@@ -7,7 +7,7 @@ import { elementsOf, FluentQuery, listParameters, NO_TERMS, type QueryTerms } fr
 
 /** Records that a synchronous query asks for. */
 export interface AskedRecords {
-  /** What must all match. */
+  /** Conditions and groups, all of which must match; one group counts as a list of it. */
   readonly filter: unknown;
   /** The order as a parameter; null: by id. */
   readonly sort: string | null;
@@ -55,7 +55,7 @@ export class SourceQuery extends FluentQuery<SourceQuery, string, QueryTerms> {
   }
 
   override orWhere(...given: Parameters<FluentQuery<SourceQuery, string, QueryTerms>["orWhere"]>): SourceQuery {
-    const gap = given.length === 3 ? givenGap("orWhere", given) : "orWhere takes a field, an operator and a value";
+    const gap = givenGap("orWhere", given);
     if (gap !== null) throw this.source.mistake("filter", gap);
     return super.orWhere(...given);
   }
@@ -146,8 +146,9 @@ export class SourceQuery extends FluentQuery<SourceQuery, string, QueryTerms> {
   }
 }
 
-/** Describes what is wrong with the arguments of `where`; null for nothing. */
-export function givenGap(method: string, given: readonly unknown[]): string | null {
+/** Describes what is wrong with the arguments of `where`, or of `orWhere`, which takes no filter; null for nothing. */
+export function givenGap(method: "where" | "orWhere", given: readonly unknown[]): string | null {
+  if (method === "orWhere" && given.length !== 3) return "orWhere takes a field, an operator and a value";
   if (given.length !== 1 && given.length !== 3)
     return `${method} takes a filter, or a field, an operator and a value; got ${given.length} arguments`;
   const gap = filterGap(given.length === 1 ? given[0] : given, "filter");

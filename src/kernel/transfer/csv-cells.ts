@@ -1,21 +1,10 @@
 import { describeFault, type JsonValue } from "../json/json.ts";
 import { isHeld, jsonTextFault } from "../json/text.ts";
+import type { FieldType } from "../records/field-types.ts";
 
 // Values as cells of CSV files, for the command line and for the dashboard.
 
-/** The types of fields. */
-type FieldType =
-  | "string"
-  | "text"
-  | "integer"
-  | "number"
-  | "boolean"
-  | "date"
-  | "datetime"
-  | "geo"
-  | "json"
-  | "references"
-  | "file";
+export type { FieldType };
 
 const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/;
 

@@ -1,7 +1,7 @@
 import type { Millis } from "../../kernel/clock.ts";
 import type { Transaction } from "../db/index.ts";
 
-/** What the record of an account has of it. */
+/** The members of an account that its record in the table of users copies. */
 export interface AccountMembers {
   id: string;
   /** The account's `seq`, which tells accounts apart that have had one id after each other. */
@@ -15,7 +15,7 @@ export interface AccountMembers {
   createdAt: Millis;
 }
 
-/** What the file of the records has heard of: its own commits of them so far, and the highest mark of system.db. */
+/** Counters in the file of the records: its commits of them so far, and the highest mark of system.db that these have copied. */
 export interface RecordsSeen {
   count: number;
   mark: number;

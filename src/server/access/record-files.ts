@@ -7,14 +7,14 @@ export interface RecordPlace {
   instanceId: string | null;
 }
 
-/** What a form says of one file, and what its field allows. */
+/** A file of a form before its bytes: what the form says of it, and what its field allows. */
 export interface ArrivingFile {
   bucket: string;
-  /** Named by errors. */
+  /** The field that errors name. */
   field: string;
   /** The bytes that the field allows; null: as many as the bucket. */
   maxBytes: number | null;
-  /** As declared, with its parameters. */
+  /** The content type as the form declares it, with its parameters; undefined: it declares none. */
   contentType: string | undefined;
 }
 
@@ -55,7 +55,7 @@ export interface RecordFiles {
   instanceDeleted(place: RecordPlace): void;
 }
 
-/** What is known of records that have files. */
+/** Looks up which files records have. */
 export interface FileReferences {
   /**
    * Resolves to those of these files that a record has, once that is on disk. All of them where their table is not declared: its
@@ -69,7 +69,7 @@ export interface FileReferences {
 /** Job that compares files with the records that have had them, enqueued by the commit that takes them away. */
 export const COMPARE_FILES_JOB = "platform.files";
 
-/** Its data. */
+/** The data of that job. */
 export interface ComparedFiles extends RecordPlace {
   fileIds: string[];
 }

@@ -46,6 +46,6 @@ export const AUDIT_PAGE_ENTRIES = 200;
 export const PROBLEMS_SHOWN_MAX = 50;
 /** The age from which a content without a file counts as an orphan: younger ones may be uploads in progress. */
 export const ORPHAN_AGE_MS = 24 * 60 * 60 * 1_000;
-/** How long `keys --rotate-tokens` waits for the server, and between its looks. */
+/** Time that `keys --rotate-tokens` waits for the server, and pause between its looks. */
 export const TOKEN_KEY_WAIT_MS = 15_000;
 export const TOKEN_KEY_PAUSE_MS = 100;

@@ -9,7 +9,7 @@ export interface TableRecord {
 /** A file of a record. A type, so that it is a JSON object. */
 export type RecordFile = {
   id: string;
-  /** Without path. */
+  /** The name without its path. */
   name: string;
   /** Bytes. */
   size: number;

@@ -1,4 +1,5 @@
 import type { Database } from "bun:sqlite";
+import { isMissingTable } from "./missing-table.ts";
 
 /** Reads a value of a file's metadata; null if the name was never written or the file has no metadata. */
 export function readMeta(sqlite: Database, name: string): string | null {
@@ -10,7 +11,7 @@ export function readMeta(sqlite: Database, name: string): string | null {
     statement.finalize();
     return row?.value ?? null;
   } catch (error) {
-    if (error instanceof Error && error.message.startsWith("no such table")) return null;
+    if (isMissingTable(error)) return null;
     throw error;
   }
 }

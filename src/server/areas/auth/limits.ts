@@ -4,7 +4,7 @@ import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from "../../../kernel/time/dura
 export const ACCESS_TOKEN_TTL_SECONDS = 900;
 /** Keys of access tokens that are kept at a time; each is published. */
 export const TOKEN_KEYS_MAX = 50;
-/** How often a request for a new key, and the age of the newest, are looked at. */
+/** Interval of the checks whether a new key is asked for or due. */
 export const TOKEN_KEYS_CHECK_MS = 2 * SECOND_MS;
 export const TOKEN_KEYS_DAYS_DEFAULT = 90;
 export const REFRESH_TOKEN_TTL_SECONDS = (28 * DAY_MS) / SECOND_MS;

@@ -67,7 +67,7 @@ export interface StorageAreaDeps {
   /** Lookups in the context of rules. */
   lookups: Lookups;
   requirePresent: Principals["requirePresent"];
-  /** Which files records have. */
+  /** Looks up which files records have. */
   references: () => FileReferences;
   /** Defines the job that removes files of records. */
   define(name: string, definition: CompareJob): void;

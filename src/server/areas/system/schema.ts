@@ -1,23 +1,12 @@
 import { type Static, Type } from "typebox";
 import type { JsonValue } from "../../../kernel/json/json.ts";
+import { FIELD_TYPES, type FieldType } from "../../../kernel/records/field-types.ts";
 import { nullable } from "../../../kernel/schema/types.ts";
 import { type DeclaredReference, referenceOf, typeOf } from "../../config/sections/tables/fields.ts";
-import type { Field, FieldType, PlatformConfig, TableConfig } from "../../config/types.ts";
+import type { Field, PlatformConfig, TableConfig } from "../../config/types.ts";
 
 const FieldDescription = Type.Object({
-  type: Type.Enum([
-    "string",
-    "text",
-    "number",
-    "integer",
-    "boolean",
-    "date",
-    "datetime",
-    "geo",
-    "json",
-    "references",
-    "file",
-  ]),
+  type: Type.Enum([...FIELD_TYPES]),
   required: Type.Boolean({ description: "Never null; an insert must provide it unless it has a default" }),
   unique: Type.Boolean(),
   fixed: Type.Optional(Type.Literal(true, { description: "Only service keys may change it after the insert" })),

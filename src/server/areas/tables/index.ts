@@ -51,7 +51,7 @@ export interface TablesArea {
   readonly filters: SubjectFilters;
   /** Returns the file of a declared static namespace, or of an instance; null when it does not exist. */
   file(namespace: string, instanceId: string | null): DatabaseFile | null;
-  /** Which files records have. */
+  /** Looks up which files records have. */
   readonly fileReferences: FileReferences;
   /** Returns the records of the accounts, in the table of users. */
   accountRecords(users: UsersPlace): AccountRecords;

@@ -129,7 +129,7 @@ export interface TableQuery<R = TableRecord, Row = R, Tables = AnyTables, Name =
   ): Promise<AggregatedOf<R, Selected, Grouped>[]>;
 }
 
-/** What a synchronous query finds. Nothing is counted, and there is no cursor. */
+/** A list of a synchronous query. Nothing is counted, and there is no cursor. */
 export interface RecordList<Item> {
   items: Item[];
   total: null;

@@ -38,7 +38,7 @@ export const ACCOUNT_FIELDS = {
 
 const USERS_TABLE = "users";
 
-/** Where the table of users is. */
+/** The place of the table of users. */
 export interface UsersPlace {
   namespace: string;
   table: string;

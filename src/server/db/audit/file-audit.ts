@@ -3,6 +3,7 @@ import type { Millis } from "../../../kernel/clock.ts";
 import { AppError } from "../../../kernel/errors.ts";
 import type { Ids } from "../../../kernel/ids.ts";
 import { AUDIT_ROW_CHARACTERS } from "../limits.ts";
+import { isMissingTable } from "../missing-table.ts";
 import type { Commits } from "../writer/commit-gate.ts";
 import type { StatementCache } from "../writer/statement-cache.ts";
 import type { AuditKind, AuditRow, AuditSink, AuditSource, AuditText } from "./types.ts";
@@ -113,7 +114,7 @@ export class FileAudit implements AuditSource {
     try {
       this.#statements.query(INSERT).run(...values);
     } catch (error) {
-      if (!(error instanceof Error) || !error.message.startsWith("no such table")) throw error;
+      if (!isMissingTable(error)) throw error;
       this.#sqlite.run(CREATE);
       this.#statements.query(INSERT).run(...values);
     }

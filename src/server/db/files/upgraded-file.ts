@@ -12,7 +12,7 @@ import type { DatabaseFile, OpenedFile, OpenOptions, StorageEngine, Sync, Transa
 
 interface UpgradeOptions extends Omit<OpenOptions, "migrate" | "template"> {
   declaration: Declaration;
-  /** As `DeclaredOptions.first`; not part of the declaration, which another process gets. */
+  /** Runs as `DeclaredOptions.first`; not part of the declaration, which another process gets. */
   first?: DeclaredOptions["first"];
   /** Called with the fields whose datetimes could not all be rewritten. */
   onFormer(former: readonly FormerDatetimes[]): void;

@@ -3,7 +3,7 @@ import { quoteText } from "../identifiers.ts";
 import { RANKED_TEXT_LENGTH } from "../limits.ts";
 import type { RankedWords, RankRequest, SentStatement } from "./requests.ts";
 
-/** For each word how well each candidate fits it, in the order of the candidates: 0 where its texts do not have the word. */
+/** Scores of each word, one per candidate in their order: 0 where its texts do not have the word. */
 type Fits = number[][];
 
 /** Parameters of BM25, as FTS5 has them. */

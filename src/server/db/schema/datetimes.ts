@@ -13,7 +13,7 @@ export const hasFormerDatetimes = (sqlite: Database): boolean => readMeta(sqlite
 
 export const noteRewritten = (sqlite: Database): void => writeMeta(sqlite, DATETIMES_KEY, UTC);
 
-/** What a field still has in a form of 0.2. */
+/** The values of a field that stayed in a form of 0.2. */
 export interface FormerDatetimes {
   /** `shared.films.shownAt`. */
   path: string;

@@ -1,6 +1,7 @@
 import type { Database, Statement } from "bun:sqlite";
 import type { Clock, Millis } from "../../../kernel/clock.ts";
 import type { Ids } from "../../../kernel/ids.ts";
+import { isMissingTable } from "../missing-table.ts";
 
 /**
  * The table with the commit row: one row in every database file that says which commit the file holds. Each transaction that
@@ -208,7 +209,7 @@ export class CommitGate implements Commits {
       this.#order.raise(row.place);
       return true;
     } catch (error) {
-      if (error instanceof Error && error.message.startsWith("no such table")) return false;
+      if (isMissingTable(error)) return false;
       throw error;
     }
   }

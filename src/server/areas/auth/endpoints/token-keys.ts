@@ -16,7 +16,7 @@ const PublicKey = Type.Object({
   use: Type.Literal("sig"),
 });
 
-/** What others need to verify access tokens. [AU320] */
+/** Returns the endpoints that tell others how to verify access tokens. [AU320] */
 export function tokenKeyEndpoints({ config, publicUrl }: AuthDeps, keys: TokenKeys): readonly Endpoint[] {
   return [
     endpoint(

@@ -36,7 +36,7 @@ const RESERVED = new Set([
   "jti",
 ]);
 
-/** What access tokens for others need beside the account. */
+/** The parts of access tokens for others beside the account. */
 export interface TokensForOthers {
   readonly keys: TokenKeys;
   readonly config: TokensConfig;

@@ -71,7 +71,7 @@ type SignOutReason = "asked" | "reused" | "credentials";
 
 type Effect = (sessions: SessionCache) => void;
 
-/** What the record of an account shows of it. */
+/** The members of an account that its record shows. */
 const RECORDED = ["displayName", "avatarUrl", "isAnonymous", "email", "emailVisibility"] as const;
 
 interface WriteParts {

@@ -143,9 +143,8 @@ function checkFilters(options: Parameters): void {
   }
 }
 
-function checkGiven(method: string, given: readonly unknown[]): void {
-  const gap = method === "orWhere" && given.length !== 3 ? "orWhere takes a field, an operator and a value" : null;
-  const problem = gap ?? givenGap(method, given);
+function checkGiven(method: "where" | "orWhere", given: readonly unknown[]): void {
+  const problem = givenGap(method, given);
   if (problem !== null) throw badField("filter", "invalid_value", problem);
 }
 

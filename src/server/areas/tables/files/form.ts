@@ -20,10 +20,10 @@ type FormContext = Pick<RequestBasics, "request" | "jsonPart" | "requirePresent"
 export const isForm = ({ headers }: Request): boolean =>
   /^multipart\/form-data\b/i.test(headers.get("content-type") ?? "");
 
-/** What a form has brought. */
+/** A form that was read: the record's JSON and its files. */
 export interface ReceivedForm {
   body: JsonObject;
-  /** By field, in the order of the form. */
+  /** The files by field, in the order of the form. */
   files: ReadonlyMap<string, readonly NewFile[]>;
 }
 

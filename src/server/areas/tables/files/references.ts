@@ -1,7 +1,7 @@
 import type { FileReferences } from "../../../access/record-files.ts";
-import { quoteIdentifier, type Transaction } from "../../../db/index.ts";
+import { foundIn, quoteIdentifier, type Transaction } from "../../../db/index.ts";
 import type { Namespace, Table } from "../records/namespaces.ts";
-import { FILES, isNoTable } from "./tracking.ts";
+import { FILES, FILES_TABLE } from "./tracking.ts";
 import { filesIn } from "./values.ts";
 
 const FIND = `SELECT "table", "record" FROM ${FILES} WHERE "id" = ?`;
@@ -27,7 +27,7 @@ export function createFileReferences(namespaces: ReadonlyMap<string, Namespace>)
 
 /** Whether a record has the file. The record itself is read too: the SQL of migrations changes records alone. */
 function isHad(tx: Transaction, tables: ReadonlyMap<string, Table>, fileId: string): boolean {
-  const found = orNull(() => tx.query<{ table: string; record: string }>(FIND).get(fileId));
+  const found = foundIn(FILES_TABLE, () => tx.query<{ table: string; record: string }>(FIND).get(fileId));
   if (found === null) return false;
   const model = tables.get(found.table)?.model;
   // A table or field that is not declared any more keeps its records.
@@ -38,13 +38,4 @@ function isHad(tx: Transaction, tables: ReadonlyMap<string, Table>, fileId: stri
     .get(found.record);
   if (row === null) return false;
   return Object.values(row).some((text) => text !== null && filesIn(JSON.parse(text)).some(({ id }) => id === fileId));
-}
-
-function orNull<T>(read: () => T | null): T | null {
-  try {
-    return read();
-  } catch (cause) {
-    if (isNoTable(cause)) return null;
-    throw cause;
-  }
 }

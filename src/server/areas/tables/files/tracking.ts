@@ -1,15 +1,17 @@
 import type { Ids } from "../../../../kernel/ids.ts";
 import { COMPARE_FILES_JOB, type ComparedFiles, type RecordPlace } from "../../../access/record-files.ts";
-import type { Change, OutboxOptions, Transaction } from "../../../db/index.ts";
+import { type Change, creating, type OutboxOptions, type Transaction } from "../../../db/index.ts";
 import { FILES_PER_JOB } from "../limits.ts";
 import type { TableModel } from "../model/model.ts";
 import { filesIn } from "./values.ts";
 
 // Which record has a file, by the file's id. Kept in the transaction of the record, so it is never wrong about it.
 
-export const FILES = '"_platform_files"';
+export const FILES_TABLE = "_platform_files";
+export const FILES = `"${FILES_TABLE}"`;
 const CREATE = `CREATE TABLE IF NOT EXISTS ${FILES} (
   "id" TEXT NOT NULL PRIMARY KEY, "table" TEXT NOT NULL, "record" TEXT NOT NULL) STRICT, WITHOUT ROWID`;
+const TABLE = { name: FILES_TABLE, create: [CREATE] };
 const ADD = `INSERT INTO ${FILES} ("id", "table", "record") VALUES (?, ?, ?)`;
 const REMOVE = `DELETE FROM ${FILES} WHERE "id" = ?`;
 
@@ -43,25 +45,13 @@ function noted(tx: Transaction, model: TableModel | undefined, { id, before, aft
   if (model === undefined) return [];
   const former = new Set(idsOf(model, before));
   const present = new Set(idsOf(model, after));
-  for (const fileId of present) if (!former.has(fileId)) orCreated(tx, () => tx.query(ADD).run(fileId, model.name, id));
+  for (const fileId of present)
+    if (!former.has(fileId)) creating(tx, TABLE, () => tx.query(ADD).run(fileId, model.name, id));
   const removed = [...former].filter((fileId) => !present.has(fileId));
-  for (const fileId of removed) orCreated(tx, () => tx.query(REMOVE).run(fileId));
+  for (const fileId of removed) creating(tx, TABLE, () => tx.query(REMOVE).run(fileId));
   return removed;
 }
 
 function idsOf({ files }: TableModel, record: Change["before"]): string[] {
   return record === null ? [] : files.flatMap(({ name }) => filesIn(record[name]).map(({ id }) => id));
 }
-
-function orCreated<T>(tx: Transaction, work: () => T): T {
-  try {
-    return work();
-  } catch (cause) {
-    if (!isNoTable(cause)) throw cause;
-    tx.query(CREATE).run();
-    return work();
-  }
-}
-
-export const isNoTable = (cause: unknown): boolean =>
-  cause instanceof Error && cause.message.startsWith("no such table: _platform_files");

@@ -2,7 +2,7 @@ import type { Clock } from "../../../../kernel/clock.ts";
 import { AppError } from "../../../../kernel/errors.ts";
 import type { Logger } from "../../../../kernel/logger.ts";
 import { startSweeping } from "../../../../kernel/time/sweeping.ts";
-import type { DatabaseFile, Transaction } from "../../../db/index.ts";
+import { creating, type DatabaseFile, foundIn, type Transaction } from "../../../db/index.ts";
 import type { CallerKey } from "../../../http/exchange/idempotency-key.ts";
 import {
   ANSWER_KEPT_MS,
@@ -89,20 +89,10 @@ export const storedKey = ({ caller, key }: CallerKey): Uint8Array =>
 
 /** Returns the answer for this key, which may be expired; null when the file keeps none. */
 export const findAnswer = (file: DatabaseFile, key: Uint8Array): KeptAnswer | null =>
-  orNull(() => file.query<KeptAnswer>(FIND).get(key));
+  foundIn(TABLES, () => file.query<KeptAnswer>(FIND).get(key));
 
-/** Returns null also for a file that has not kept anything yet, which lacks the tables. */
-function orNull<T>(read: () => T | null): T | null {
-  try {
-    return read();
-  } catch (cause) {
-    if (isNoTable(cause)) return null;
-    throw cause;
-  }
-}
-
-const isNoTable = (cause: unknown): boolean =>
-  cause instanceof Error && cause.message.startsWith("no such table: _platform_idempotency");
+/** Begins the names of the tables of answers, which a file has once it has kept one. */
+const TABLES = "_platform_idempotency";
 
 /**
  * Keeps an answer in the transaction of its write. Errors: 429 for a caller with too many kept answers, which undoes the write.
@@ -141,15 +131,8 @@ const count = (tx: Transaction, caller: string, { keys, bytes }: Counted): Count
   tx.query<Counted>(COUNT).get(caller, keys, bytes) ?? { keys, bytes };
 
 /** Counts one more key. The first statement for each kept answer: it creates missing tables. */
-function countFirst(tx: Transaction, caller: string, bytes: number): Counted {
-  try {
-    return count(tx, caller, { keys: 1, bytes });
-  } catch (cause) {
-    if (!isNoTable(cause)) throw cause;
-    for (const sql of CREATE) tx.query(sql).run();
-    return count(tx, caller, { keys: 1, bytes });
-  }
-}
+const countFirst = (tx: Transaction, caller: string, bytes: number): Counted =>
+  creating(tx, { name: TABLES, create: CREATE }, () => count(tx, caller, { keys: 1, bytes }));
 
 function remove(tx: Transaction, { number, keptAt, caller, bytes }: Sized): void {
   // A sweep may have removed it.
@@ -173,7 +156,7 @@ export function sweepSome(tx: Transaction, now: number, limit: number): boolean 
 
 /** Whether the file keeps an answer that a sweep would remove. */
 export function hasExpired(file: DatabaseFile, now: number): boolean {
-  const oldest = orNull(() => file.query<Sized>(OLDEST).get(1));
+  const oldest = foundIn(TABLES, () => file.query<Sized>(OLDEST).get(1));
   return oldest !== null && isSwept(oldest, now);
 }
 

@@ -29,7 +29,7 @@ export interface Column {
   geoIndex: string | null;
   /** Quoted table that indexes the ids of several references by `target` and `id`; null for other fields. */
   links: string | null;
-  /** What the files of the field may be; null where it has none. Its values are stored as JSON. */
+  /** The bounds of the field's files; null for other types. Values of such a field are stored as JSON. */
   file: FileField | null;
 }
 

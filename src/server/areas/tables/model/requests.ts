@@ -71,7 +71,7 @@ export const ListQuery = {
 };
 
 export const GetQuery = { fields, expand };
-/** Of lists, searches and GET one over HTTP. */
+/** The query parameter `signFiles` of lists, searches and GET one over HTTP. */
 export const SignQuery = {
   signFiles: whole(
     "The urls of files are signed, and good for so many seconds without credentials",

@@ -245,7 +245,7 @@ function whereSql(conditions: Conditions): string {
 
 const paramsOf = (conditions: Conditions): SqlValue[] => conditions.filter(isPresent).flatMap(({ params }) => params);
 
-/** In place of an index: records are found by their row ids alone. */
+/** Stands in place of an index: records are found by their row ids alone. */
 const BY_ROW = "rowid";
 
 function from(model: TableModel, index: string | null): string {

@@ -90,7 +90,7 @@ export function nearWalk(model: TableModel, page: NearPage): NearWalk | null {
   };
 }
 
-/** What a walk reads with. */
+/** The statements and bounds that a walk reads with. */
 interface Reading {
   file: DatabaseFile;
   values: readonly SqlValue[];

@@ -38,7 +38,7 @@ export function transactionSource({ context, table, readGrant, tableOf }: Transa
     if (grant.kind === "record") throw notByRecord(principal);
     return grant;
   };
-  /** What the relations of a filter find, as over HTTP. */
+  /** Returns what the relations of a filter may find in a table, as over HTTP. */
   const readable: ReadableTables = (other) => {
     const grant = readGrant(tableOf(other));
     if (grant.kind === "record") throw notByRecord(principal);
@@ -54,7 +54,7 @@ export function transactionSource({ context, table, readGrant, tableOf }: Transa
     return asked.store.matching(tx, statement).map((record) => withOwnAddress(principal, asked.model, record));
   };
   const find = (asked: AskedRecords): TableRecord[] => found(seen, grantOf(table), asked);
-  /** As over HTTP, a table of which nothing may be read is empty. */
+  /** Finds related records. As over HTTP, a table of which nothing may be read is empty. */
   const related: FindRelated = (other, filter, limit) => {
     const asked = tableOf(other);
     const grant = readGrant(asked);

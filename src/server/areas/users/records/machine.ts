@@ -15,7 +15,7 @@ export interface AccountsTx {
   account(id: string): AccountMembers | null;
   markOf(id: string): number | null;
   marked(limit: number): string[];
-  /** In order of creation, after the one with this birth. */
+  /** Returns accounts in order of creation, after the one with this birth. */
   accountsAfter(birth: number, limit: number): AccountMembers[];
   /** Lists the account, with a number that grows with each commit that marks. */
   mark(id: string): void;
@@ -29,7 +29,7 @@ export interface AccountsTx {
   seen(): { readonly last: number; readonly count: number | null };
 }
 
-/** What can be read of the records. */
+/** Reads of the records, outside of a commit. */
 export interface RecordsView {
   isCopy(id: string, account: AccountMembers | null): boolean;
   ids(page: { after: string; limit: number }): string[];

@@ -19,7 +19,7 @@ export const accountById = reading((db, v: { id: string }) =>
   db.select(followed).from(users).where(eq(users.id, v.id)),
 );
 
-/** In order of creation. */
+/** Reads accounts in order of creation. */
 export const accountsAfter = reading((db, v: { after: number; limit: number }) =>
   db.select(followed).from(users).where(gt(users.seq, v.after)).orderBy(asc(users.seq)).limit(v.limit),
 );

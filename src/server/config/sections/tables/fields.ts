@@ -1,23 +1,11 @@
 import { type Static, Type } from "typebox";
 import { reasonOf } from "../../../../kernel/errors.ts";
 import { type JsonValue, jsonFault } from "../../../../kernel/json/json.ts";
+import { FIELD_TYPES, type FieldType } from "../../../../kernel/records/field-types.ts";
 import { FILES_PER_FIELD_MAX } from "../../limits.ts";
 import { checkedBy, list, text, textWith, valueThat, whole } from "../../shape/schema.ts";
 
-export const FIELD_TYPES = [
-  "string",
-  "text",
-  "number",
-  "integer",
-  "boolean",
-  "date",
-  "datetime",
-  "geo",
-  "json",
-  "references",
-  "file",
-] as const;
-export type FieldType = (typeof FIELD_TYPES)[number];
+export type { FieldType };
 
 function isJson(value: unknown): boolean {
   if (value === null || typeof value === "string" || typeof value === "boolean") return true;
