@@ -33,6 +33,10 @@ describe.if(process.platform !== "win32")("a process that may open few files", (
     expect(await platform.stop()).toBe(0);
   });
 
+  test("[DB104] the start says that the limit is low", () => {
+    expect(platform.stderr()).toContain(`this process may open ${LIMIT} files`);
+  });
+
   test("[DB104] creates and reads more instances than it can keep open", async () => {
     const numbers = Array.from({ length: INSTANCES }, (_, n) => n);
     for (const ask of [line, lines]) {

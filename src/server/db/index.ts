@@ -11,7 +11,7 @@ export type {
 } from "./audit/types.ts";
 export { entryText, originOf, startOfAction, startOfTarget } from "./audit/write-audits.ts";
 export { createStorageEngine } from "./engine.ts";
-export { instanceBounds, socketsMax } from "./files/descriptors.ts";
+export { instanceBounds, scarceDescriptors, socketsMax } from "./files/descriptors.ts";
 export { DirectoryInUse, type DirectoryLock, lockDirectory } from "./files/directory-lock.ts";
 export { isEmptyFile } from "./files/file-identity.ts";
 export { holdRemovals, RemovalHold } from "./files/removal-hold.ts";

@@ -95,6 +95,8 @@ export const INSTANCES_CLOSING_MAX = 32;
 export const DESCRIPTORS_PER_FILE = 5;
 /** Descriptors reserved for files; at most a sixteenth of the limit. */
 export const RESERVE_DESCRIPTORS_MAX = 64;
+/** Limit of open files below which idle connections of one client can use up all others. */
+export const DESCRIPTORS_COMFORTABLE = 4_096;
 /** Delay before refilling the reserve is tried again when no descriptor is available. */
 export const RESERVE_REFILL_MS = 1_000;
 

@@ -9,7 +9,7 @@ import { roomBacklogMaxBytes, roomMessageMaxBytes } from "../areas/rooms/index.t
 import type { Guide } from "../areas/site/guide/source.ts";
 import { Outboxes, watchedNamespaces } from "../areas/triggers/index.ts";
 import type { PlatformConfig } from "../config/types.ts";
-import { createStorageEngine, type DirectoryLock, openSystemFile, socketsMax } from "../db/index.ts";
+import { createStorageEngine, type DirectoryLock, openSystemFile, scarceDescriptors, socketsMax } from "../db/index.ts";
 import { DRILL_HEADERS } from "../http/cors.ts";
 import { createListener } from "../http/listening/listener.ts";
 import { DirectoryWatch } from "./directory-watch.ts";
@@ -54,6 +54,8 @@ export function openBase(config: PlatformConfig, options: PlatformOptions, stopp
     audit,
     onFailure: (path, cause) => logger.error("a database file has a problem", { path, cause }),
   });
+  const scarce = scarceDescriptors(engine.descriptorLimit);
+  if (scarce !== null) logger.warn(scarce);
   stopping.add("databases", "databases", engine);
   const { lock, onTaken } = options;
   if (lock !== undefined) {

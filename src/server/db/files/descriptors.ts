@@ -1,6 +1,7 @@
 import fs from "node:fs";
 import type { Clock } from "../../../kernel/clock.ts";
 import {
+  DESCRIPTORS_COMFORTABLE,
   DESCRIPTORS_PER_FILE,
   INSTANCES_CLOSING_MAX,
   INSTANCES_OVER_MAX,
@@ -56,6 +57,13 @@ export function boundsOf(openMax: number): InstanceBounds {
 
 /** Returns the bound on WebSockets: half of all descriptors. A WebSocket uses one until its client disconnects. */
 export const socketsMax = (limit: number): number => Math.floor(limit / 2);
+
+/** Warns of a limit that a few thousand idle connections reach; null: the limit is high enough. */
+export const scarceDescriptors = (limit: number): string | null =>
+  limit >= DESCRIPTORS_COMFORTABLE
+    ? null
+    : `this process may open ${limit} files: that many idle connections keep all others waiting; raise the limit to ` +
+      "20,000 or more (LimitNOFILE= in systemd, ulimit -Hn)";
 
 /** What opening a file takes: its descriptors, and those that are closed again. */
 const TAKEN_BY_OPENING = DESCRIPTORS_PER_FILE + 2;
