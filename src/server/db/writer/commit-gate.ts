@@ -7,9 +7,10 @@ import { isMissingTable } from "../missing-table.ts";
  * The table with the commit row: one row in every database file that says which commit the file holds. Each transaction that
  * changes the file rewrites the row, so it is as durable as the change.
  *
- * - `number`: one more with each commit of the file. The first one is the time in microseconds, so that a file that is made again,
- *   under the same name, never repeats a number.
+ * - `number`: one more with each commit. The first commit of an opening has at least the time in microseconds, so that no number is
+ *   used twice under one name: a file that is restored, copied or made again goes on above all numbers of its former history.
  * - `nonce`: random for each opening of the file. Two files with the same number and another nonce have different histories.
+ *   0, with a `number` above 0: a change that no number describes, such as VACUUM, has begun and not ended.
  * - `at`: the time of the commit, in milliseconds.
  * - `place`: the last of the places that the commit takes in the one order of the server's commits: see `CommitOrder`.
  * - `file`: identifies the file under whatever name it has.
@@ -22,7 +23,7 @@ const CREATE = `CREATE TABLE IF NOT EXISTS "${COMMIT_TABLE}" ("id" INTEGER PRIMA
   "nonce" INTEGER NOT NULL, "at" INTEGER NOT NULL, "place" INTEGER NOT NULL, "file" TEXT NOT NULL) STRICT`;
 const INSERT = `INSERT OR IGNORE INTO "${COMMIT_TABLE}" VALUES (0, 0, 0, 0, 0, '')`;
 const UPDATE = `UPDATE "${COMMIT_TABLE}" SET "number" = ?, "nonce" = ?, "at" = ?, "place" = ?, "file" = ?`;
-const READ = `SELECT "number", "place", "file" FROM "${COMMIT_TABLE}"`;
+const READ = `SELECT "number", "nonce", "place", "file" FROM "${COMMIT_TABLE}"`;
 
 const MICROSECONDS_PER_MS = 1_000;
 /** Length of a nonce: fewer bits than the 53 of an exact number. */
@@ -115,6 +116,8 @@ export class CommitGate implements Commits {
   readonly #nonce: number;
   #file: string;
   #number = 0;
+  /** The nonce of the last commit: another one than `#nonce` until this opening commits. */
+  #lastNonce = 0;
   #update: Statement | null = null;
   #commit: Statement | null = null;
   #stateOf: Statement<ConnectionState, []> | null = null;
@@ -161,6 +164,7 @@ export class CommitGate implements Commits {
     this.#commit.run();
     if (mark === null) return null;
     this.#number = mark.number;
+    this.#lastNonce = mark.nonce;
     return mark.place;
   }
 
@@ -201,10 +205,11 @@ export class CommitGate implements Commits {
   /** Reads the commit row. false: the file has none. */
   #read(): boolean {
     try {
-      using read = this.#sqlite.prepare<{ number: number; place: number; file: string }, []>(READ);
+      using read = this.#sqlite.prepare<Omit<CommitMark, "at">, []>(READ);
       const row = read.get();
       if (row === null) return false;
       this.#number = row.number;
+      this.#lastNonce = row.nonce;
       if (row.file !== "") this.#file = row.file;
       this.#order.raise(row.place);
       return true;
@@ -217,8 +222,9 @@ export class CommitGate implements Commits {
   /** Takes the next number and places. */
   #next(changeCount: number): CommitMark {
     const at = this.#clock.now();
+    const isFirst = this.#lastNonce !== this.#nonce;
     return {
-      number: this.#number === 0 ? Math.max(1, at * MICROSECONDS_PER_MS) : this.#number + 1,
+      number: Math.max(this.#number + 1, isFirst ? at * MICROSECONDS_PER_MS : 0),
       nonce: this.#nonce,
       at,
       place: this.#order.take(Math.max(1, changeCount)),
