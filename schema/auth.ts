@@ -1,11 +1,11 @@
 import { sql } from "drizzle-orm";
 // biome-ignore lint/suspicious/noDeprecatedImports: another overload of primaryKey is meant
-import { blob, index, integer, primaryKey, sqliteTable, text, unique } from "drizzle-orm/sqlite-core";
+import { blob, index, integer, primaryKey, sqliteTable, text, unique, uniqueIndex } from "drizzle-orm/sqlite-core";
 import type { JsonObject } from "../src/kernel/json/json.ts";
 
 /**
  * Accounts. `seq` is the order of creation and the cursor of lists; times are milliseconds since 1970. `hasSignedIn`: whether the
- * user has ever had a session.
+ * user has ever had a session. `language`: BCP 47; `phone`: verified, E.164.
  */
 export const users = sqliteTable(
   "users",
@@ -29,9 +29,13 @@ export const users = sqliteTable(
     createdAt: integer().notNull(),
     updatedAt: integer().notNull(),
     hasSignedIn: integer({ mode: "boolean" }).notNull().default(false),
+    language: text(),
+    phone: text(),
   },
   (table) => [
     index("users_displayName").on(sql`${table.displayName} COLLATE NOCASE`, table.seq),
+    // Index of the few who have one.
+    uniqueIndex("users_phone").on(table.phone).where(sql`${table.phone} IS NOT NULL`),
     // Index of the few addresses that may have other forms, which each start checks.
     index("users_otherForms").on(table.email).where(sql`${table.email} GLOB '*[^ -~]*'`),
   ],
@@ -45,7 +49,7 @@ const userId = () =>
 /**
  * Sessions of users. `generation` is that of the refresh token that is valid; `rotations` when the last ones were replaced, newest
  * first. `provedAt`: when the user last signed in or confirmed the password. `tokenVersion`: that of the access tokens that are
- * valid.
+ * valid. `invitation`: the data of the invitation whose acceptance began it.
  */
 export const sessions = sqliteTable(
   "sessions",
@@ -61,6 +65,7 @@ export const sessions = sqliteTable(
     rotations: text({ mode: "json" }).$type<number[]>().notNull().default([]),
     provedAt: integer().notNull().default(0),
     tokenVersion: integer().notNull().default(0),
+    invitation: text({ mode: "json" }).$type<JsonObject>(),
   },
   (table) => [
     index("sessions_userId").on(table.userId, table.createdAt),

@@ -23,6 +23,7 @@ import system13 from "./system/0013_instance_creators.sql" with { type: "text" }
 import system14 from "./system/0014_addresses.sql" with { type: "text" };
 import system15 from "./system/0015_claims.sql" with { type: "text" };
 import system16 from "./system/0016_user_records.sql" with { type: "text" };
+import system17 from "./system/0017_people.sql" with { type: "text" };
 import tables1 from "./tables/0001_server.sql" with { type: "text" };
 import vectorize1 from "./vectorize/0001_index.sql" with { type: "text" };
 import vectorize2 from "./vectorize/0002_chunks.sql" with { type: "text" };
@@ -73,6 +74,7 @@ export const systemLayout: FileLayout = {
     system14,
     system15,
     system16,
+    system17,
   ],
   unversioned: "SELECT count(*) FROM _migrations",
 };

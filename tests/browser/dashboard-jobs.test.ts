@@ -127,3 +127,18 @@ browserTest(
   },
   180_000,
 );
+
+browserTest("[AU364] the texts of mails are seen with sample data, and one is sent as a test", async () => {
+  const { page, problems } = await open("/admin/jobs?view=templates");
+  await page.getByText("Confirm your email address").waitFor();
+  await page.frameLocator("iframe").getByRole("link", { name: "Confirm this address" }).waitFor();
+  await page.getByLabel("Mail", { exact: true }).first().click();
+  await page.getByRole("option", { name: "Invitation" }).click();
+  await page.getByText("Come in").waitFor();
+  await page.getByText("Text", { exact: true }).click();
+  await page.getByText(/Open http/).waitFor();
+  await page.getByLabel("Send it to").fill("bob@example.com");
+  await page.getByRole("button", { name: "Send a test" }).click();
+  await page.getByText("The mail was sent.").waitFor();
+  expect(problems).toEqual([]);
+});

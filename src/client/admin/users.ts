@@ -19,6 +19,8 @@ export interface UserEntry {
 export interface AdminUser extends UserEntry {
   avatarUrl: string | null;
   emailVisibility: "public" | "private";
+  /** Language of mails to the user (BCP 47); null if not known. */
+  language: string | null;
   /** Metadata that the user can write. */
   metadata: JsonObject;
   /** Metadata that is never sent to clients. */
@@ -30,6 +32,7 @@ export interface NewUser {
   email: string;
   password: string;
   displayName?: string | null;
+  language?: string | null;
   /** Role; `user` by default. */
   role?: string;
 }
@@ -43,6 +46,7 @@ export interface ImportedUser {
   passwordHash?: string;
   displayName?: string | null;
   avatarUrl?: string | null;
+  language?: string | null;
   role?: string;
   verified?: boolean;
   /** Creation time, ISO 8601; now by default. */
@@ -57,6 +61,7 @@ export interface ImportedUser {
 export interface UserChanges {
   displayName?: string | null;
   avatarUrl?: string | null;
+  language?: string | null;
   role?: string;
   emailVisibility?: "public" | "private";
   /** Whether the user is disabled; true ends every session. */
@@ -108,6 +113,13 @@ export interface OutboxMail extends OutboxEntry {
   html: string | null;
 }
 
+/** Mail with sample data. */
+export interface MailSample {
+  subject: string;
+  text: string;
+  html: string;
+}
+
 export interface AdminUsers {
   /** Returns a user; null when there is no such user. */
   get(id: string): Promise<AdminUser | null>;
@@ -140,6 +152,10 @@ export interface AdminUsers {
   }): Promise<{ items: OutboxEntry[]; cursor: string | null }>;
   /** Returns one mail of the outbox. Errors: `not_found`. */
   outboxMail(id: string): Promise<OutboxMail>;
+  /** Returns a mail of `auth.mail.templates`, such as `invite`, with sample data. Errors: `not_found`. */
+  mailTemplate(name: string, options?: { language?: string }): Promise<MailSample>;
+  /** Mails it to an address, at most 10 times an hour. Errors: `not_found`, `rate_limited`. */
+  testMail(name: string, options: { to: string; language?: string }): Promise<void>;
   /** Returns a user's sessions and ways to sign in. Errors: `not_found`. */
   signInMeans(id: string): Promise<SignInMeans>;
   /** Ends a session, or removes an identity or a passkey, even if it is the last way to sign in. Errors: `not_found`. */
@@ -148,6 +164,7 @@ export interface AdminUsers {
 
 const USERS = "/api/auth/admin/users";
 const OUTBOX = "/api/auth/admin/outbox";
+const MAILS = "/api/admin/mail/templates";
 const IMPORTS = "/api/admin/auth/users";
 const PARTS = { session: "sessions", identity: "identities", passkey: "passkeys" };
 const pathOf = (id: string): string => `${USERS}/${encodeURIComponent(id)}`;
@@ -186,6 +203,11 @@ export const createUsers = ({ request }: Transport): AdminUsers => ({
       query: { ...query },
     });
     return { items: answer.mails, cursor: answer.cursor };
+  },
+  mailTemplate: (name, query) =>
+    request<MailSample>("GET", `${MAILS}/${encodeURIComponent(name)}/preview`, { query: { ...query } }),
+  async testMail(name, body) {
+    await request("POST", `${MAILS}/${encodeURIComponent(name)}/test`, { body });
   },
   outboxMail: (id) => request<OutboxMail>("GET", `${OUTBOX}/${encodeURIComponent(id)}`),
   signInMeans: (id) => request<SignInMeans>("GET", `${pathOf(id)}/means`),

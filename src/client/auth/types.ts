@@ -11,6 +11,8 @@ export interface User {
   isAnonymous: boolean;
   createdAt: string;
   emailVisibility: "public" | "private";
+  /** Language of mails to the user (BCP 47); null if not known. */
+  language: string | null;
   metadata: JsonObject;
   /** Custom claims, set by an administrator. */
   customClaims: JsonObject;
@@ -100,7 +102,7 @@ export interface Auth {
 
   /** Creates an account. Errors: `conflict` for a known address; `forbidden` where sign-up is closed. */
   signUp(
-    account: Credentials & { displayName?: string; metadata?: JsonObject; captchaToken?: string },
+    account: Credentials & { displayName?: string; metadata?: JsonObject; language?: string; captchaToken?: string },
   ): Promise<SignUpResult>;
   /** Signs in with a password. Errors: `unauthenticated` for a wrong address or password. */
   signIn(credentials: Credentials): Promise<SignInResult>;
@@ -162,6 +164,7 @@ export interface Auth {
     displayName?: string | null;
     avatarUrl?: string | null;
     emailVisibility?: "public" | "private";
+    language?: string | null;
     metadata?: JsonObject;
   }): Promise<User>;
   /** Changes the password and ends every other session. Errors: `unauthenticated` for a wrong password. */
@@ -181,7 +184,12 @@ export interface Auth {
     request(mail: MailRequest): Promise<void>;
     use(reset: { token: string; newPassword: string; keepPasskeys?: boolean }): Promise<void>;
   };
-  acceptInvite(invitation: { token: string; password?: string; displayName?: string }): Promise<SignInResult>;
+  acceptInvite(invitation: {
+    token: string;
+    password?: string;
+    displayName?: string;
+    language?: string;
+  }): Promise<SignInResult>;
   /** Deletes the account permanently. Errors: `unauthenticated` unless the user has signed in within the last 10 minutes. */
   deleteMe(): Promise<void>;
 }

@@ -33,6 +33,19 @@ const CASES: [rule: string, what: string, config: unknown, path: string, words: 
     "jobs.a.concurrency",
     "from 1 to 100",
   ],
+  [
+    "[CF1]",
+    "mails in no language",
+    {
+      auth: {
+        mail: {
+          templates: { invite: { subject: "a", text: "b", languages: { german_: { subject: "a", text: "b" } } } },
+        },
+      },
+    },
+    "auth.mail.templates.invite.languages.german_",
+    "must be a language tag such as de or de-AT",
+  ],
   ["[CF1]", "a job without run", { jobs: { a: {} } }, "jobs.a.run", "is required"],
   ["[CF1]", "a schema that is a list", { jobs: { a: { run() {}, data: [] } } }, "jobs.a.data", "must be a schema"],
   ["[CF19]", "six fields", { cron: { a: { run() {}, schedule: "0 0 3 * * *" } } }, "cron.a.schedule", "five fields"],

@@ -5,6 +5,7 @@ export type * from "./records.ts";
 export type {
   AuthConfig,
   CaptchaConfig,
+  MailContent,
   MailTemplate,
   OAuthProvider,
   SignUpFacts,

@@ -340,7 +340,7 @@ describe("links", () => {
 });
 
 test.each([
-  ["the name of mail.product", 'mail: { product: "Film Club <3" }', "Film Club <3"],
+  ["the name of auth.appName", 'appName: "Film Club <3"', "Film Club <3"],
   [
     "the rpName of passkeys",
     'passkeys: { rpName: "Films", rpId: "example.com", origin: "https://example.com" }',
@@ -348,7 +348,7 @@ test.each([
   ],
   ["the host of the public address", "", "films.example.com"],
 ])(
-  "[AU290] the built-in texts of mails name the product by %s, and templates have {{product}}",
+  "[AU290] the built-in texts of mails name the product by %s, and templates have {{appName}}",
   async (_, auth, name) => {
     const named = await testPlatform({
       config: `{ server: { publicUrl: "https://films.example.com" }, auth: { magicLink: true, emailOtp: true, ${auth} } }`,
@@ -359,10 +359,10 @@ test.each([
     expect(lastMail(named, email).text).toContain(`To sign in to ${name} as ${email}, open`);
     await named.service.post("/api/auth/admin/users/invite", { email: "bob@example.com" });
     expect(lastMail(named, "bob@example.com")).toMatchObject({ subject: `You are invited to ${name}` });
-    const [html] = ["<b>{{product}}</b>"];
+    const html = "<b>{{appName}}</b>";
     await named.restart({
-      config: `{ server: { publicUrl: "https://films.example.com" }, auth: { ${auth === "" ? "" : `${auth.startsWith("mail") ? "" : `${auth}, `}`}
-      mail: { ${auth.startsWith("mail") ? 'product: "Film Club <3",' : ""} templates: { invite: { subject: "{{product}}", text: "{{product}} {{link}}", html: "${html}" } } } } }`,
+      config: `{ server: { publicUrl: "https://films.example.com" }, auth: { ${auth === "" ? "" : `${auth},`}
+      mail: { templates: { invite: { subject: "{{appName}}", text: "{{appName}} {{link}}", html: "${html}" } } } } }`,
     });
     await named.service.post("/api/auth/admin/users/invite", { email: "eve@example.com" });
     expect(lastMail(named, "eve@example.com")).toMatchObject({

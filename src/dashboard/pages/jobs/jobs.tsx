@@ -3,20 +3,22 @@ import { useResources } from "../../api/resources.ts";
 import { useRights } from "../../api/session.tsx";
 import { Page, usePageState } from "../../parts/page.tsx";
 import { JobsView } from "./job-list.tsx";
+import { MailTemplates } from "./mail-templates.tsx";
 import { Mails } from "./mails.tsx";
 import { Schedules } from "./schedules.tsx";
 import { Webhooks } from "./webhooks.tsx";
 
-const VIEWS = ["jobs", "schedules", "webhooks", "mail"] as const;
+const VIEWS = ["jobs", "schedules", "webhooks", "mail", "templates"] as const;
 type View = (typeof VIEWS)[number];
 const NAMES: Readonly<Record<View, string>> = {
   jobs: "Queue",
   schedules: "Schedules",
   webhooks: "Webhooks",
   mail: "Mail outbox",
+  templates: "Mail templates",
 };
 
-/** Background work: jobs, schedules with their next runs, webhook deliveries, and unsent mails. */
+/** Background work: jobs, schedules with their next runs, webhook deliveries, unsent mails, and how mails look. */
 export default function JobsPage() {
   const { state, change } = usePageState<{ view: View }>();
   const view = VIEWS.find((one) => one === state.view) ?? "jobs";
@@ -27,6 +29,7 @@ export default function JobsPage() {
     schedules: true,
     webhooks: (resources.data?.webhooks.length ?? 0) > 0,
     mail: may("auth", "admin", "*", "read"),
+    templates: may("system", "*", "*", "read"),
   };
   return (
     <Page title="Jobs">
@@ -53,6 +56,9 @@ export default function JobsPage() {
         </Tabs.Panel>
         <Tabs.Panel value="mail">
           <Mails />
+        </Tabs.Panel>
+        <Tabs.Panel value="templates">
+          <MailTemplates />
         </Tabs.Panel>
       </Tabs>
     </Page>

@@ -10,12 +10,13 @@ import { FormCard, useChange } from "./change.tsx";
 export function Profile({ user }: { user: AdminUser }) {
   const { may } = useRights();
   // Unedited fields follow the stored values: somebody else may change them meanwhile.
-  const [edits, setEdits] = useState<{ name?: string; role?: string }>({});
-  const { name = user.displayName ?? "", role = user.role } = edits;
+  const [edits, setEdits] = useState<{ name?: string; role?: string; language?: string }>({});
+  const { name = user.displayName ?? "", role = user.role, language = user.language ?? "" } = edits;
   const change = useChange("Saved", () =>
     server.users.update(user.id, {
       ...(name === (user.displayName ?? "") ? {} : { displayName: name === "" ? null : name }),
       ...(role === user.role ? {} : { role }),
+      ...(language === (user.language ?? "") ? {} : { language: language === "" ? null : language }),
     }),
   );
   const isReadOnly = !may("auth", "admin", "*", "write");
@@ -35,6 +36,13 @@ export function Profile({ user }: { user: AdminUser }) {
         value={role}
         readOnly={isReadOnly}
         onChange={(event) => setEdits({ ...edits, role: event.currentTarget.value })}
+      />
+      <TextInput
+        label="Language of mails"
+        placeholder="de-AT"
+        value={language}
+        readOnly={isReadOnly}
+        onChange={(event) => setEdits({ ...edits, language: event.currentTarget.value })}
       />
     </FormCard>
   );

@@ -14,6 +14,7 @@ import type { Endpoint } from "../../http/endpoint.ts";
 import { createRateLimiter, RATE_LIMITS } from "../../http/rate-limit.ts";
 import type { Queue } from "../../jobs/index.ts";
 import { emailEndpoints } from "./endpoints/email.ts";
+import { mailTemplateEndpoints } from "./endpoints/mail-templates.ts";
 import { mfaEndpoints } from "./endpoints/mfa.ts";
 import { oauthEndpoints } from "./endpoints/oauth.ts";
 import { outboxEndpoints } from "./endpoints/outbox.ts";
@@ -116,6 +117,7 @@ export async function createAuthArea(deps: AuthAreaDeps): Promise<AuthArea> {
       ...sessionEndpoints(endpointDeps),
       ...emailEndpoints(endpointDeps),
       ...outboxEndpoints(deps.dataDirectory),
+      ...mailTemplateEndpoints(endpointDeps),
       ...mfaEndpoints(endpointDeps),
       ...oauthEndpoints(endpointDeps),
       ...passkeyEndpoints(endpointDeps),
@@ -154,14 +156,15 @@ async function createDeps(
     tokenKeys === null || tokens === undefined
       ? null
       : { keys: tokenKeys, config: tokens, issuer: publicUrl, userOf: deps.userOf };
-  const product = () => productName(config, publicUrl());
+  const appName = () => appNameOf(config, publicUrl());
   return {
     file,
     sealing,
     tokens: await TokenSigner.of(deps.secret, { sealing, clock, accessTtlSeconds, forOthers }),
     passwords: new Passwords(clock),
     guesses: new Guesses(clock, deps.onWrongGuess),
-    mailer: new Mailer({ config: config.mail ?? {}, isDrill, dataDirectory, clock, ids, logger, queue, product }),
+    appName,
+    mailer: new Mailer({ config: config.mail ?? {}, isDrill, dataDirectory, clock, ids, logger, queue, appName }),
     mailLimit: createRateLimiter(MAILS_PER_ADDRESS, clock),
     addressLimit: createRateLimiter(ADDRESS_CHANGES_PER_USER, clock),
     signInLimit: deps.rateLimits?.signin ?? RATE_LIMITS.signin,
@@ -176,8 +179,8 @@ async function createDeps(
 }
 
 /** Returns what mails call the product; empty where only an address of this machine is known. */
-function productName(config: AuthConfig, publicUrl: string): string {
-  const named = config.mail?.product ?? config.passkeys?.rpName;
+function appNameOf(config: AuthConfig, publicUrl: string): string {
+  const named = config.appName ?? config.passkeys?.rpName;
   if (named !== undefined) return named;
   const host = URL.parse(publicUrl)?.hostname ?? "";
   return host === "localhost" || /^[\d.]+$|:/.test(host) ? "" : host;

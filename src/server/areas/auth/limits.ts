@@ -140,6 +140,10 @@ export const OUTBOX_ANSWER_MS = 150;
 export const OUTBOX_WAIT_MS = SECOND_MS;
 /** Characters of the subject, and of text and html together, of a mail that the config's code sends. */
 export const MAIL_SUBJECT_MAX_CHARACTERS = 998;
+/** Characters of an account's name in a mail. */
+export const MAIL_NAME_MAX_CHARACTERS = 60;
+/** Mails that try a template, of all administrators together. */
+export const TEST_MAILS = { requests: 10, window: HOUR_MS / SECOND_MS };
 export const MAIL_CONTENT_MAX_CHARACTERS = 1024 * 1024;
 /** Messages kept in the outbox; the oldest are removed. */
 export const OUTBOX_FILES_MAX = 1_000;

@@ -20,14 +20,36 @@ import {
   url,
   whole,
 } from "../shape/schema.ts";
+import { languageOf } from "../shapes/user-fields.ts";
 import { KNOWN_PROVIDERS } from "./oauth-providers.ts";
 import { type UsersConfig, UsersShape } from "./users-table.ts";
 
-const Template = Type.Object({
+const MailContent = Type.Object({
   subject: text(),
-  /** The plain text; `{{link}}`, `{{code}}`, `{{email}}`, `{{product}}` are replaced. */
+  /**
+   * The plain text, in which `{{link}}`, `{{code}}`, `{{email}}`, `{{appName}}`, `{{name}}`, `{{inviter}}` and `{{data.…}}` are
+   * replaced.
+   */
   text: text(),
+  /** The HTML; made of `text` by default. */
   html: Type.Optional(text()),
+  /** The label of the button, which the HTML has in place of a line with `{{link}}` alone. Absent: the link itself. */
+  button: Type.Optional(text()),
+});
+/** The texts of a mail in one language. */
+export interface MailContent extends Static<typeof MailContent> {}
+
+const Template = Type.Object({
+  ...MailContent.properties,
+  /** The texts by language (BCP 47): `de` is also for a user of `de-AT`. */
+  languages: Type.Optional(
+    related(named(Type.Unsafe<MailContent>(MailContent)), (declared, report) => {
+      for (const tag of Object.keys(declared)) {
+        if (languageOf(tag) !== tag)
+          report.at(tag).say(`must be a language tag such as de or de-AT, got ${describe(tag)}`);
+      }
+    }),
+  ),
 });
 export interface MailTemplate extends Static<typeof Template> {}
 const template = () => Type.Optional(Type.Unsafe<MailTemplate>(Template));
@@ -126,8 +148,6 @@ const Mail = Type.Object({
     }),
   ),
   from: Type.Optional(text()),
-  /** The product's name in mails; the `rpName` of passkeys, else the host of `server.publicUrl`, by default. */
-  product: Type.Optional(text()),
   templates: Type.Optional(
     Type.Object({
       verification: template(),
@@ -186,6 +206,8 @@ export interface SignUpFacts {
 type SignUpRule = (facts: SignUpFacts, context: RuleContext) => MaybePromise<boolean>;
 
 export const AuthSection = Type.Object({
+  /** The product's name in mails; the `rpName` of passkeys, else the host of `server.publicUrl`, by default. */
+  appName: Type.Optional(text()),
   /** Whether visitors may sign up; true by default. Administrators can always add and invite users. */
   signup: Type.Optional(rule<SignUpRule>()),
   /** true: no tokens before the address of an account is verified. false by default. */

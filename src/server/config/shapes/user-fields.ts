@@ -121,6 +121,27 @@ function isShowable(text: string): boolean {
   return protocol === "http:" || protocol === "https:";
 }
 
+const LANGUAGE_MAX_CHARACTERS = 35;
+
+/** Returns a language tag (BCP 47) in its one form, as in `de-AT`; null: `text` is none. */
+export function languageOf(text: string): string | null {
+  if (text.length > LANGUAGE_MAX_CHARACTERS) return null;
+  try {
+    return Intl.getCanonicalLocales(text)[0] ?? null;
+  } catch {
+    return null;
+  }
+}
+
+/** The language in which a user is written to. */
+export const Language = optional(
+  refine(
+    Type.String({ maxLength: LANGUAGE_MAX_CHARACTERS, description: "A language tag (BCP 47), as in de-AT" }),
+    (text) => languageOf(text) !== null,
+    (name) => ({ code: "invalid_value", message: `${name} must be a language tag such as de or de-AT` }),
+  ),
+);
+
 export const EmailVisibility = Type.Optional(Type.Union([Type.Literal("public"), Type.Literal("private")]));
 
 /** A role: any text, as the app defines its roles. */

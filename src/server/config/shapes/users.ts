@@ -2,7 +2,16 @@ import { type Static, Type } from "typebox";
 import type { JsonObject } from "../../../kernel/json/json.ts";
 import { AnyObject, nullable, optional, refine } from "../../../kernel/schema/types.ts";
 import { isIsoDateTime } from "../../../kernel/time/iso-datetime.ts";
-import { AvatarUrl, DisplayName, Email, EmailVisibility, Metadata, newPassword, Role } from "./user-fields.ts";
+import {
+  AvatarUrl,
+  DisplayName,
+  Email,
+  EmailVisibility,
+  Language,
+  Metadata,
+  newPassword,
+  Role,
+} from "./user-fields.ts";
 
 // Schemas of requests and answers about users. The types of `app.users` and of the client follow from them.
 
@@ -37,6 +46,8 @@ export const OwnUser = Type.Object({
   ...ownEntry,
   avatarUrl: nullable(Type.String()),
   emailVisibility: Visibility,
+  /** The language of mails to the user (BCP 47); null: not known. */
+  language: nullable(Type.String()),
   /** Metadata written by the user. */
   metadata: Members,
   /** Claims set by administrators. */
@@ -58,6 +69,7 @@ const profile = {
   displayName: DisplayName,
   avatarUrl: AvatarUrl,
   emailVisibility: EmailVisibility,
+  language: Language,
   metadata: Metadata,
 };
 export const ProfileChanges = Type.Object(profile);
@@ -89,6 +101,7 @@ export const createdUser = (passwordMinLength: number) =>
     email: Email,
     password: newPassword(passwordMinLength),
     displayName: DisplayName,
+    language: Language,
     /** The role; `user` by default. */
     role: Role,
   });
@@ -99,6 +112,7 @@ export const newUser = (passwordMinLength: number) =>
     /** The password. Absent: the user signs in by link, code or provider, or sets a password by mail. */
     password: optional(newPassword(passwordMinLength)),
     displayName: DisplayName,
+    language: Language,
     /** The role; `user` by default. */
     role: Role,
     /** Whether the email is verified; false by default. */
@@ -113,6 +127,7 @@ export const UserInvitation = Type.Object({
   /** The role; `user` by default. */
   role: Role,
   metadata: Metadata,
+  language: Language,
   /** The target of the link; must match `auth.redirectUrls`. By default `<publicUrl>/auth/accept-invite`. */
   redirectUrl: RedirectUrl,
 });
@@ -181,6 +196,7 @@ const importedUser = (passwordMinLength: number) =>
     ),
     displayName: DisplayName,
     avatarUrl: AvatarUrl,
+    language: Language,
     role: Role,
     verified: Type.Optional(Type.Boolean()),
     /** The time of creation in ISO 8601; now by default. */

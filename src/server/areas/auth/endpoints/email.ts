@@ -46,11 +46,12 @@ export function emailEndpoints(deps: EndpointDeps): readonly Endpoint[] {
 async function mailRequest(
   deps: EndpointDeps,
   context: Parameters<typeof clientOf>[0] & { body(): Promise<Static<typeof MailRequest>> },
-): Promise<{ email: string; redirect: URL | null }> {
+): Promise<{ email: string; redirect: URL | null; language: string | null }> {
   const { email, redirectUrl, captchaToken } = await context.body();
   const redirect = redirectOf(deps, redirectUrl);
-  await deps.captcha.check(captchaToken, clientOf(context));
-  return { email: deps.addressOf(email), redirect };
+  const client = clientOf(context);
+  await deps.captcha.check(captchaToken, client);
+  return { email: deps.addressOf(email), redirect, language: client.language };
 }
 
 /**
@@ -196,8 +197,8 @@ function magicLink(deps: EndpointDeps): readonly Endpoint[] {
     },
     async (context) => {
       requireLinks();
-      const { email, redirect } = await mailRequest(deps, context);
-      await inOneTime(deps, () => requestMagicLink(deps, email, redirect));
+      const request = await mailRequest(deps, context);
+      await inOneTime(deps, () => requestMagicLink(deps, request));
       return OK;
     },
   );
@@ -235,8 +236,8 @@ function emailCode(deps: EndpointDeps): readonly Endpoint[] {
     async (context) => {
       requireCodes();
       // The redirect is checked as everywhere, and not used: the mail contains a code and no link.
-      const { email } = await mailRequest(deps, context);
-      await inOneTime(deps, () => requestCode(deps, email));
+      const request = await mailRequest(deps, context);
+      await inOneTime(deps, () => requestCode(deps, request));
       return OK;
     },
   );

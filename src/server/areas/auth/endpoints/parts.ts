@@ -3,7 +3,7 @@ import { notFound } from "../../../../kernel/errors.ts";
 import { optional } from "../../../../kernel/schema/types.ts";
 import type { Principal } from "../../../access/principal.ts";
 import { MfaRequired, Pending, Tokens } from "../../../config/shapes/sign-in.ts";
-import { newPassword, PASSWORD_MIN_CHARACTERS } from "../../../config/shapes/user-fields.ts";
+import { languageOf, newPassword, PASSWORD_MIN_CHARACTERS } from "../../../config/shapes/user-fields.ts";
 import type { RequestBasics } from "../../../http/exchange/request-context.ts";
 import { SMALL_BODY_MAX_BYTES } from "../../../http/limits.ts";
 import { CAPTCHA_TOKEN_MAX_CHARACTERS, SECRET_TEXT_MAX_CHARACTERS, TOKEN_TEXT_MAX_CHARACTERS } from "../limits.ts";
@@ -11,6 +11,9 @@ import type { Captcha } from "../means/captcha.ts";
 import { redirectField } from "../means/redirect.ts";
 import type { AuthDeps, Client } from "../sessions/deps.ts";
 import type { Caller } from "../store/account-file.ts";
+
+const ACCEPT_LANGUAGE_MAX_CHARACTERS = 512;
+const LANGUAGES_READ_MAX = 10;
 
 // What several endpoints need, take or answer.
 
@@ -36,8 +39,21 @@ export function clientOf({ address, request, principal }: RequestBasics & { prin
   return {
     address: address(),
     userAgent: request.headers.get("user-agent"),
+    language: acceptedLanguage(request.headers.get("accept-language")),
     isLimited: principal.kind !== "serviceKey" && principal.kind !== "server",
   };
+}
+
+/** Returns the language that a client likes most, of the first ten; null: none. */
+export function acceptedLanguage(header: string | null): string | null {
+  let best: { tag: string; quality: number } | null = null;
+  for (const part of (header ?? "").slice(0, ACCEPT_LANGUAGE_MAX_CHARACTERS).split(",", LANGUAGES_READ_MAX)) {
+    const [tag = "", weight = "q=1"] = part.split(";").map((text) => text.trim());
+    const quality = Number(/^q=([01](?:\.\d{0,3})?)$/i.exec(weight)?.[1] ?? 0);
+    const language = tag === "*" ? null : languageOf(tag);
+    if (language !== null && quality > (best?.quality ?? 0)) best = { tag: language, quality };
+  }
+  return best?.tag ?? null;
 }
 
 /** Returns the address of a request that a mailed link leads to; null for the server's own. Errors: 400. */

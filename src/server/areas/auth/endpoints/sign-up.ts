@@ -1,7 +1,7 @@
 import { Type } from "typebox";
 import { optional } from "../../../../kernel/schema/types.ts";
 import { requireMetadataSize } from "../../../access/accounts.ts";
-import { DisplayName, Email, emailOf, Metadata } from "../../../config/shapes/user-fields.ts";
+import { DisplayName, Email, emailOf, Language, Metadata } from "../../../config/shapes/user-fields.ts";
 import { RedirectUrl } from "../../../config/shapes/users.ts";
 import { type Endpoint, endpoint } from "../../../http/endpoint.ts";
 import { created } from "../../../http/reply.ts";
@@ -42,6 +42,7 @@ const withPassword = (deps: EndpointDeps): Endpoint =>
         password: chosenPassword(deps),
         displayName: DisplayName,
         metadata: Metadata,
+        language: Language,
         redirectUrl: RedirectUrl,
         captchaToken: CaptchaToken,
       }),
@@ -50,12 +51,19 @@ const withPassword = (deps: EndpointDeps): Endpoint =>
     },
     async (context) => {
       requireEnabled(hasPasswords(deps), "Signing up with email and password");
-      const { email, password, displayName, metadata, redirectUrl, captchaToken } = await context.body();
+      const { email, password, displayName, metadata, language, redirectUrl, captchaToken } = await context.body();
       requireMetadataSize({ metadata });
       const redirect = redirectOf(deps, redirectUrl);
       const client = clientOf(context);
       await deps.captcha.check(captchaToken, client);
-      const fields = { email: emailOf(email), password, displayName, metadata, redirect };
+      const fields = {
+        email: emailOf(email),
+        password,
+        displayName,
+        metadata,
+        language: language ?? client.language,
+        redirect,
+      };
       return created(await signUp(deps, fields, client));
     },
   );
@@ -156,12 +164,13 @@ const acceptance = (deps: EndpointDeps): Endpoint => {
         // A schema is either of the two: with passwords, a user must set one.
         password: deps.config.emailPassword === false ? optional(password) : password,
         displayName: DisplayName,
+        language: Language,
       }),
       answers: { 200: SignedIn },
     },
     async (context) => {
-      const { token, password: given, displayName } = await context.body();
-      return acceptInvitation(deps, { token, password: given ?? null, displayName }, clientOf(context));
+      const { token, password: given, displayName, language } = await context.body();
+      return acceptInvitation(deps, { token, password: given ?? null, displayName, language }, clientOf(context));
     },
   );
 };

@@ -26,7 +26,7 @@ function mailer(logger: Logger = silentLogger) {
   const foreground = new Foreground();
   const jobs = createJobsArea({ ...base, engine, foreground, secrets, jobs: {}, cron: {}, app, audit });
   const config = { smtp: { host: "127.0.0.1", port: 1 } };
-  const made = new Mailer({ ...base, config, product: () => "", queue: jobs.queue });
+  const made = new Mailer({ ...base, config, appName: () => "", queue: jobs.queue });
   const stop = async () => {
     await jobs.stop();
     made.stop();
@@ -44,6 +44,7 @@ function mailer(logger: Logger = silentLogger) {
 const MAIL = {
   kind: "magicLink",
   values: { email: "ann@example.com", link: "https://example.com/?token=t" },
+  language: null,
   ttlMs: 5 * MINUTE_MS,
 } as const;
 

@@ -28,6 +28,8 @@ const MAIL_JOB_NAME = "platform.mail";
 interface AccountMail {
   kind: MailKind;
   values: MailValues;
+  /** The reader's language; null: not known. */
+  language: string | null;
   /** How long its link or code is valid: it is not sent later. */
   ttlMs: number;
   /** `none`: nothing is sent, after the same work, so that the time of the answer does not tell. */
@@ -54,7 +56,7 @@ interface SecretMail {
 interface MailerDeps extends TransportDeps {
   config: NonNullable<AuthConfig["mail"]>;
   /** The name that mails give the product; empty: none. */
-  product: () => string;
+  appName: () => string;
   queue: Queue;
 }
 
@@ -63,7 +65,7 @@ export class Mailer {
   /** Whether mails are sent; false: they are files in the outbox. */
   readonly isSent: boolean;
   readonly #config: MailerDeps["config"];
-  readonly #product: () => string;
+  readonly #appName: () => string;
   readonly #queue: Queue;
   readonly #clock: Clock;
   readonly #ids: Ids;
@@ -76,7 +78,7 @@ export class Mailer {
     const { smtp } = deps.config;
     this.isSent = smtp !== undefined && !deps.isDrill;
     this.#config = deps.config;
-    this.#product = deps.product;
+    this.#appName = deps.appName;
     this.#queue = deps.queue;
     this.#clock = deps.clock;
     this.#ids = deps.ids;
@@ -101,9 +103,10 @@ export class Mailer {
    * Writes a mail down in the transaction that it is about: it is sent if and only if that is committed. Without effect before
    * that, except in a drill. [AU25] [AU261] [AU270]
    */
-  post(tx: Pick<Transaction, "enqueue">, { kind, values, ttlMs, delivery }: AccountMail): Posted {
-    const content = renderMail(kind, { ...values, product: this.#product() }, this.#config.templates ?? {});
-    const { email: to, ...secrets } = values;
+  post(tx: Pick<Transaction, "enqueue">, { kind, values, language, ttlMs, delivery }: AccountMail): Posted {
+    const content = this.render(kind, values, language);
+    const { email: to, link, code } = values;
+    const secrets = { ...(link === undefined ? {} : { link }), ...(code === undefined ? {} : { code }) };
     const visible = { kind, to, expiresAt: this.#clock.now() + ttlMs };
     const { id, data, options } = this.#jobOf(visible, { content, secrets });
     const isMailed = delivery === "mail";
@@ -113,9 +116,14 @@ export class Mailer {
     return async () => (isMailed ? this.#untilInOutbox(id, async () => {}) : undefined);
   }
 
-  /** Sends a mail of the config's code, to a valid address. */
-  async sendText(to: string, content: MailText): Promise<void> {
-    const visible: VisibleMail = { kind: "app", to, expiresAt: null };
+  render(kind: MailKind, values: MailValues, language: string | null): MailText {
+    const { templates = {} } = this.#config;
+    return renderMail(kind, { ...values, appName: this.#appName() }, { templates, language });
+  }
+
+  /** Sends a mail to a valid address. `kind`: `app` for those of the config's code. */
+  async sendText(to: string, content: MailText, kind: VisibleMail["kind"] = "app"): Promise<void> {
+    const visible: VisibleMail = { kind, to, expiresAt: null };
     const { id, data, options } = this.#jobOf(visible, { content, secrets: {} });
     if (this.#isDrill) return this.#deliver(id, visible, { content, secrets: {} });
     return this.#untilInOutbox(id, () => this.#queue.enqueue(MAIL_JOB_NAME, data, options));

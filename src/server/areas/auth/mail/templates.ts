@@ -1,13 +1,33 @@
-import type { AuthConfig, MailTemplate } from "../../../config/types.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../../../kernel/json/json.ts";
+import type { AuthConfig, MailContent, MailTemplate } from "../../../config/types.ts";
+import { MAIL_NAME_MAX_CHARACTERS } from "../limits.ts";
+import { builtIn } from "./built-in.ts";
+import { anchor, type Block, layOut } from "./layout.ts";
 
 export type MailKind = keyof NonNullable<NonNullable<AuthConfig["mail"]>["templates"]>;
+
+/** The kinds of mails, as `mail.templates` names them. */
+export const MAIL_KINDS = [
+  "verification",
+  "passwordReset",
+  "magicLink",
+  "emailOtp",
+  "invite",
+  "emailChange",
+] as const satisfies readonly MailKind[];
 
 export interface MailValues {
   email: string;
   /** Whose accounts these are; empty: not known. */
-  product?: string;
+  appName?: string;
   link?: string;
   code?: string;
+  /** The display name of the account. */
+  name?: string | null;
+  /** The display name of who invites. */
+  inviter?: string | null;
+  /** What the invitation was given. `sample`: each value is its own name. */
+  data?: JsonObject | "sample";
 }
 
 export interface MailText {
@@ -16,54 +36,115 @@ export interface MailText {
   html?: string;
 }
 
-/** The templates that the config does not replace. `product` may be unknown. */
-const templatesOf = (product: string): Readonly<Record<MailKind, MailTemplate>> => {
-  const [at, to] = product === "" ? ["", ""] : [" at {{product}}", " to {{product}}"];
-  return {
-    verification: {
-      subject: `Confirm your email address${at}`,
-      text: `Somebody, most likely you, has registered {{email}}${at}.\n\nTo confirm that it is yours, open this link within 24 hours:\n\n{{link}}\n\nIf it was not you, do not open it: you would confirm an account that somebody else has made.\n`,
-    },
-    passwordReset: {
-      subject: `Set a new password${at}`,
-      text: `A new password was asked for {{email}}${at}.\n\nTo set one, open this link within an hour:\n\n{{link}}\n\nIf it was not you, ignore this message: nothing has changed.\n`,
-    },
-    magicLink: {
-      subject: `Your sign-in link${to}`,
-      text: `To sign in${to} as {{email}}, open this link within 15 minutes:\n\n{{link}}\n\nIt works once. If it was not you who asked for it, ignore this message.\n`,
-    },
-    emailOtp: {
-      subject: `Your sign-in code${to}: {{code}}`,
-      text: `To sign in${to} as {{email}}, type this code within 5 minutes:\n\n{{code}}\n\nNobody will ever ask you for it. If it was not you who wanted it, ignore this message.\n`,
-    },
-    invite: {
-      subject: `You are invited${to}`,
-      text: `You are invited${to}, to join with {{email}}.\n\nTo accept, open this link within 7 days:\n\n{{link}}\n\nIf you did not expect this, ignore this message.\n`,
-    },
-    emailChange: {
-      subject: `Confirm your new email address${at}`,
-      text: `{{email}} is to become the address of an account${at}.\n\nTo confirm it, open this link within 24 hours:\n\n{{link}}\n\nIf it was not you, ignore this message.\n`,
-    },
-  };
+const ESCAPES: Readonly<Record<string, string>> = {
+  "&": "&amp;",
+  "<": "&lt;",
+  ">": "&gt;",
+  '"': "&quot;",
+  "'": "&#39;",
 };
 
-export const escapeHtml = (text: string): string =>
-  text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;").replaceAll('"', "&quot;");
+export const escapeHtml = (text: string): string => text.replaceAll(/[&<>"']/g, (sign) => ESCAPES[sign] ?? sign);
 
-/** `{{link}}`, `{{code}}`, `{{email}}` and `{{product}}` are replaced; a name that this kind of mail does not have becomes empty. */
+const PLACEHOLDER = /\{\{\s*(link|code|email|appName|name|inviter|data(?:\.[\w-]+)+)\s*\}\}/g;
+/** A line with the link or the code alone. */
+const ALONE = /^\{\{\s*(link|code)\s*\}\}$/;
+const LANGUAGE_DEFAULT = "en";
+
+/** Fills the texts of a mail in, those of the language where there are some. A value that this mail does not have becomes empty. */
 export function renderMail(
   kind: MailKind,
   values: MailValues,
-  templates: { [K in MailKind]?: MailTemplate },
+  { templates, language }: { templates: { [K in MailKind]?: MailTemplate }; language: string | null },
 ): MailText {
-  const template = templates[kind] ?? templatesOf(values.product ?? "")[kind];
-  const fill = (text: string, encode: (value: string) => string) =>
-    text.replaceAll(/\{\{(link|code|email|product)\}\}/g, (_, name: keyof MailValues) => encode(values[name] ?? ""));
-  const plain = (text: string) => fill(text, (value) => value);
-  return {
-    // A line break in a subject would begin another header.
-    subject: plain(template.subject).replaceAll(/[\r\n]+/g, " "),
-    text: plain(template.text),
-    ...(template.html === undefined ? {} : { html: fill(template.html, escapeHtml) }),
-  };
+  const named = { ...values, name: shownName(values.name), inviter: shownName(values.inviter) };
+  const isNamed = (values.appName ?? "") !== "";
+  const own = templates[kind];
+  const [content, tag] =
+    own === undefined
+      ? ([builtIn(kind, { isNamed, isInvitedBy: named.inviter !== "" }), LANGUAGE_DEFAULT] as const)
+      : inLanguage(own, language);
+  const plain = (text: string) => fill(text, named, (value) => value);
+  // A line break in a subject would begin another header.
+  const subject = plain(content.subject).replaceAll(/[\r\n\u2028\u2029]+/g, " ");
+  const html =
+    content.html === undefined
+      ? htmlOf(content, { values: named, subject, tag })
+      : fill(content.html, named, escapeHtml);
+  return { subject, text: plain(content.text), html };
+}
+
+/** Returns the texts for a language, and which it is: of `de-AT`, else of `de`, else those without one. */
+function inLanguage(template: MailTemplate, language: string | null): readonly [MailContent, string] {
+  const { languages = {} } = template;
+  for (let tag = language ?? ""; tag !== ""; tag = tag.slice(0, Math.max(0, tag.lastIndexOf("-")))) {
+    const content = Object.hasOwn(languages, tag) ? languages[tag] : undefined;
+    if (content !== undefined) return [content, tag];
+  }
+  return [template, LANGUAGE_DEFAULT];
+}
+
+/** Makes the HTML of a text: a paragraph of each, a button of the link, and a code that can be read at a glance. */
+function htmlOf(
+  { text, button }: MailContent,
+  { values, subject, tag }: { values: MailValues; subject: string; tag: string },
+): string {
+  const filled = (part: string) => fill(part, values, escapeHtml);
+  const blocks = text
+    .trim()
+    .split(/\n\s*\n/)
+    .map((paragraph): Block => {
+      const alone = ALONE.exec(paragraph.trim())?.[1];
+      if (alone === "code") return { kind: "code", code: filled("{{code}}") };
+      if (alone === "link") {
+        return {
+          kind: "link",
+          href: filled("{{link}}"),
+          label: button === undefined ? null : filled(escapeHtml(button)),
+        };
+      }
+      const withLink = escapeHtml(paragraph).replaceAll(/\{\{\s*link\s*\}\}/g, () => anchor("{{link}}"));
+      return { kind: "text", html: filled(withLink).replaceAll("\n", "<br>") };
+    });
+  return layOut({ subject: escapeHtml(subject), language: escapeHtml(tag), blocks });
+}
+
+function fill(text: string, values: MailValues, encode: (value: string) => string): string {
+  return text.replaceAll(PLACEHOLDER, (_, name: string) => encode(textOf(name, values)));
+}
+
+function textOf(name: string, values: MailValues): string {
+  switch (name) {
+    case "link":
+    case "code":
+    case "email":
+    case "appName":
+    case "name":
+    case "inviter":
+      return values[name] ?? "";
+    default:
+      return dataOf(name.split(".").slice(1), values.data);
+  }
+}
+
+/** Returns a text, a number or a boolean of the data; empty where there is none. */
+function dataOf(path: readonly string[], data: MailValues["data"]): string {
+  if (data === "sample") return path.at(-1) ?? "";
+  let value: JsonValue | undefined = data;
+  for (const name of path) value = isJsonObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;
+  return typeof value === "string" || typeof value === "number" || typeof value === "boolean" ? String(value) : "";
+}
+
+/** What mail programs make a link of, in whatever signs it is written. */
+const WEB_ADDRESS = /:\/\/|www\.|@|[\p{L}\p{N}]\.\p{L}{2,}|\d\.\d+\.\d+\.\d/iu;
+const INVISIBLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
+
+/**
+ * Returns a name that its owner has chosen as a mail to somebody else may have it: who signs up with a stranger's address must not write to
+ * them. Cut, and empty where it holds a web address.
+ */
+export function shownName(name: string | null | undefined): string {
+  const text = (name ?? "").normalize("NFKC").replaceAll(INVISIBLE, "").replaceAll("\u3002", ".");
+  if (WEB_ADDRESS.test(text)) return "";
+  return Array.from(text).slice(0, MAIL_NAME_MAX_CHARACTERS).join("").trim();
 }

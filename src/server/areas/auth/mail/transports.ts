@@ -18,7 +18,7 @@ interface Message extends MailText {
 }
 
 /** The link or code of a mail. */
-export type Secrets = Omit<MailValues, "email">;
+export type Secrets = Pick<MailValues, "link" | "code">;
 
 export interface Transport {
   /** Errors: `FinalFailure` if the server refuses the mail for good. */

@@ -4,7 +4,7 @@ import { silentLogger } from "../../../../kernel/logger.ts";
 import { CAPTCHA_CHECKS_AT_ONCE_MAX, CAPTCHA_TIMEOUT_MS } from "../limits.ts";
 import { Captcha } from "./captcha.ts";
 
-const client = { address: "192.0.2.1", userAgent: null, isLimited: true };
+const client = { address: "192.0.2.1", userAgent: null, language: null, isLimited: true };
 
 test("[AU211] a provider that does not answer within five seconds is 503; a drill asks none", async () => {
   const asked = Promise.withResolvers<void>();

@@ -27,11 +27,11 @@ export async function invite(deps: AuthDeps, invitation: Invitation, by: Actor):
 function invited(
   { ids }: AuthDeps,
   write: AccountWrite,
-  { email, role, metadata }: Invitation,
+  { email, role, metadata, language }: Invitation,
   by: Actor,
 ): SecretAccount {
   const found = userByEmail.get(write.tx, { email });
-  if (found === null) return write.insert({ id: ids.uuid(), email, role, metadata }, by);
+  if (found === null) return write.insert({ id: ids.uuid(), email, role, metadata, language }, by);
   if (found.disabled) throw new AppError(409, "The account of this address is disabled");
   if (found.hasSignedIn) {
     const message = "This user has signed in already";
@@ -41,7 +41,7 @@ function invited(
   // may a link that they had mailed.
   if (!found.emailVerified) clearUnproven(write, found.id);
   deleteSecretsFor.run(write.tx, { userId: found.id, purpose: "invite" });
-  return write.update(found.id, { role, metadata }, by);
+  return write.update(found.id, { role, metadata, language }, by);
 }
 
 /**
@@ -50,9 +50,15 @@ function invited(
  */
 export async function acceptInvitation(
   deps: AuthDeps,
-  { token, password, displayName }: { token: string; password: string | null; displayName?: string | null | undefined },
+  accepted: {
+    token: string;
+    password: string | null;
+    displayName?: string | null | undefined;
+    language?: string | null | undefined;
+  },
   client: Client,
 ): Promise<SignInAnswer> {
+  const { token, password, displayName } = accepted;
   checkToken(deps, "invite", token);
   const passwordHash = password === null ? undefined : await deps.passwords.hash(password, sharerOf(client));
   const signIn = await deps.file.write((write) => {
@@ -62,8 +68,9 @@ export async function acceptInvitation(
     if (!account.emailVerified) clearUnproven(write, account.id);
     deleteSecretsOfUser.run(write.tx, { userId: account.id });
     const name = displayName ?? undefined;
-    const accepted = write.update(account.id, { passwordHash, displayName: name, emailVerified: true });
-    return completeSignIn(deps, write, { account: accepted, client });
+    const language = accepted.language ?? account.language ?? client.language;
+    const present = write.update(account.id, { passwordHash, displayName: name, emailVerified: true, language });
+    return completeSignIn(deps, write, { account: present, client });
   });
   return answerSignIn(deps, signIn);
 }

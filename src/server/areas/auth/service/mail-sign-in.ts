@@ -16,11 +16,14 @@ import { clearUnproven } from "./credentials.ts";
 // Signing in with a mailed link or code. An unknown address becomes a user whose email is verified, if the rule of sign-ups allows it.
 
 /** Mails a link. Nothing is mailed to an address that neither has an account nor may become one; the answer is the same. */
-export async function requestMagicLink(deps: AuthDeps, email: string, redirect: URL | null): Promise<void> {
+export async function requestMagicLink(
+  deps: AuthDeps,
+  { email, redirect, language }: { email: string; redirect: URL | null; language: string | null },
+): Promise<void> {
   // Who is revoked or disabled loses it.
   const userId = userByEmail.get(deps.file.sql, { email })?.id ?? null;
   const isMailed = await isUseful(deps, "magicLink", email);
-  await issueToken(deps, { purpose: "magic-link", userId, email, isMailed, redirect });
+  await issueToken(deps, { purpose: "magic-link", userId, email, isMailed, redirect, language });
 }
 
 /** Errors: 400 for a wrong, used or expired token, 403 if disabled or `Sign-up is closed`. */
@@ -33,13 +36,16 @@ export async function verifyMagicLink(deps: AuthDeps, token: string, client: Cli
 }
 
 /** Mails a code, to the same addresses as a link. */
-export async function requestCode(deps: AuthDeps, email: string): Promise<void> {
+export async function requestCode(
+  deps: AuthDeps,
+  { email, language }: { email: string; language: string | null },
+): Promise<void> {
   deps.mailLimit.hit(email);
   const isMailed = await isUseful(deps, "emailOtp", email);
   const code = String(randomInt(10 ** EMAIL_CODE_DIGITS)).padStart(EMAIL_CODE_DIGITS, "0");
   const posted = await deps.file.write((write) => {
     const userId = userByEmail.get(write.tx, { email })?.id ?? null;
-    return mailCode(deps, write, { email, userId, code, isMailed });
+    return mailCode(deps, write, { email, userId, code, isMailed, language });
   });
   await posted();
 }
@@ -93,7 +99,9 @@ function signInOwner(
 ): SignIn | null {
   const found = userByEmail.get(write.tx, { email });
   if (found === null && !mayBecome) return null;
-  const account = found ?? write.insert({ id: deps.ids.uuid(), email, emailVerified: true, hasSignedIn: true });
+  const { language } = client;
+  const account =
+    found ?? write.insert({ id: deps.ids.uuid(), email, emailVerified: true, language, hasSignedIn: true });
   if (account.disabled) throw accountDisabled();
   if (account.emailVerified) return completeSignIn(deps, write, { account, client });
   clearUnproven(write, account.id);

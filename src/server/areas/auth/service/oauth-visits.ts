@@ -72,7 +72,15 @@ async function becomeUser(deps: AuthDeps, visit: Visit): Promise<SignIn> {
     // Another sign-in may have been faster while the rule was asked.
     const present = signInProfile(deps, write, visit);
     if (present !== null) return present;
-    const account = write.insert({ id: deps.ids.uuid(), email, emailVerified, displayName, avatarUrl, metadata });
+    const account = write.insert({
+      id: deps.ids.uuid(),
+      email,
+      emailVerified,
+      displayName,
+      avatarUrl,
+      metadata,
+      language: client.language,
+    });
     const signIn = completeSignIn(deps, write, { account, client });
     linkIdentity(write, account.id, newIdentity(deps, provider, profile));
     return signIn;

@@ -22,10 +22,14 @@ interface Credentials {
 /** Errors: 403 `Sign-up is closed`, 409 for a known email. */
 export async function signUp(
   deps: AuthDeps,
-  fields: Credentials & { displayName?: string | null | undefined; metadata?: JsonObject | undefined },
+  fields: Credentials & {
+    displayName?: string | null | undefined;
+    metadata?: JsonObject | undefined;
+    language: string | null;
+  },
   client: Client,
 ): Promise<Tokens | Pending> {
-  const { email, password, displayName = null, metadata = {}, redirect } = fields;
+  const { email, password, displayName = null, metadata = {}, language, redirect } = fields;
   // Before anything else about the address: a closed sign-up must not tell who has an account.
   await requireSignUp(deps, { method: "password", email, emailVerified: false, displayName, metadata });
   if (userByEmail.get(deps.file.sql, { email }) !== null) throw emailTaken();
@@ -34,7 +38,8 @@ export async function signUp(
   const passwordHash = await deps.passwords.hash(password, sharerOf(client));
   const insert = (write: AccountWrite): SecretAccount => {
     if (userByEmail.get(write.tx, { email }) !== null) throw emailTaken();
-    return write.insert({ id: deps.ids.uuid(), email, passwordHash, displayName, metadata, hasSignedIn: isProved });
+    const id = deps.ids.uuid();
+    return write.insert({ id, email, passwordHash, displayName, metadata, language, hasSignedIn: isProved });
   };
   if (isProved) {
     return tokensOf(deps, await deps.file.write((write) => openSession(deps, write, insert(write), client)));
@@ -56,8 +61,9 @@ export async function signInAnonymously(deps: AuthDeps, client: Client): Promise
     displayName: null,
     metadata: {},
   });
+  const { language } = client;
   const session = await deps.file.write((write) => {
-    const account = write.insert({ id: deps.ids.uuid(), email: null, isAnonymous: true, hasSignedIn: true });
+    const account = write.insert({ id: deps.ids.uuid(), email: null, isAnonymous: true, hasSignedIn: true, language });
     return openSession(deps, write, account, client);
   });
   return tokensOf(deps, session);

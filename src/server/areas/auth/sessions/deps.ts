@@ -31,6 +31,8 @@ export interface AuthDeps {
   /** Failures that are allowed per email. */
   signInLimit: RateLimit;
   addressOf: AddressOf;
+  /** What mails and texts call the product; empty: not known. */
+  appName: () => string;
   publicUrl: () => string;
   /** For the rule of sign-ups; called when a visitor comes, and not before. */
   lookups: () => Lookups;
@@ -44,6 +46,8 @@ export interface AuthDeps {
 export interface Client {
   address: string;
   userAgent: string | null;
+  /** What `Accept-Language` names first; null: nothing. */
+  language: string | null;
   /** A service key is not limited. */
   isLimited: boolean;
 }

@@ -9,7 +9,7 @@ import {
   VERIFICATION_TTL_MS,
 } from "../limits.ts";
 import type { Posted } from "../mail/mailer.ts";
-import type { MailKind } from "../mail/templates.ts";
+import type { MailKind, MailValues } from "../mail/templates.ts";
 import { deleteSecret, findSecret, type OneTimeSecret, putSecret, type SecretPurpose } from "../statements/secrets.ts";
 import { type SecretAccount, userById } from "../statements/users.ts";
 import { type AccountWrite, accountDisabled } from "../store/account-file.ts";
@@ -36,6 +36,10 @@ interface MailedToken {
   userId: string | null;
   email: string;
   redirect: URL | null;
+  /** The language of the request, for an address without an account. */
+  language?: string | null;
+  /** What the mail says beside the link. */
+  values?: Pick<MailValues, "inviter" | "data">;
   /** Facts that the use of the token needs beside the address. */
   payload?: JsonObject;
   /** false: no mail is sent, after the same work. true by default. */
@@ -44,6 +48,11 @@ interface MailedToken {
 
 /** Stores a new token, and writes the mail with its link down. */
 export function mailToken(deps: AuthDeps, write: AccountWrite, token: MailedToken): Posted {
+  return mailLink(deps, write, token).posted;
+}
+
+/** Does what `mailToken` does, and returns the link too. */
+export function mailLink(deps: AuthDeps, write: AccountWrite, token: MailedToken): { posted: Posted; link: string } {
   const { purpose, userId, email, redirect, payload, isMailed = true } = token;
   const { kind, page, ttlMs } = LINKS[purpose];
   const text = deps.ids.secret(SECRET_BYTES);
@@ -52,8 +61,17 @@ export function mailToken(deps: AuthDeps, write: AccountWrite, token: MailedToke
   // Never from the Host header: the sender of a request must not choose where the links of its mails lead.
   const link = new URL(redirect ?? `${deps.publicUrl()}/auth/${page}`);
   link.searchParams.set("token", text);
-  const values = { email, link: link.href };
-  return deps.mailer.post(write.tx, { kind, values, ttlMs, delivery: isMailed ? "mail" : "none" });
+  const { name, language } = readerOf(write, userId, token.language ?? null);
+  const values = { ...token.values, email, name, link: link.href };
+  const posted = deps.mailer.post(write.tx, { kind, values, language, ttlMs, delivery: isMailed ? "mail" : "none" });
+  return { posted, link: link.href };
+}
+
+/** Returns whom a mail is for. `language`: of the request, where there is no account. */
+function readerOf(write: AccountWrite, userId: string | null, language: string | null) {
+  // Looked up where there is no account too, so that the work is the same.
+  const account = userById.get(write.tx, { id: userId ?? "" });
+  return account === null ? { name: null, language } : { name: account.displayName, language: account.language };
 }
 
 /** Mails a token in a write of its own. `check` is called in the write. Errors: its own; 429 for too many mails to the address. */
@@ -74,8 +92,9 @@ export async function issueToken(
 export function mailCode(
   deps: AuthDeps,
   write: AccountWrite,
-  { email, userId, code, isMailed }: { email: string; userId: string | null; code: string; isMailed: boolean },
+  mailed: { email: string; userId: string | null; code: string; isMailed: boolean; language: string | null },
 ): Posted {
+  const { email, userId, code, isMailed } = mailed;
   putSecret.run(write.tx, {
     hash: deps.sealing.digest("email-otp", email),
     purpose: "email-otp",
@@ -83,7 +102,8 @@ export function mailCode(
     payload: { code: codeHash(deps, email, code).toString("base64") },
     expiresAt: write.now + EMAIL_CODE_TTL_MS,
   });
-  const mail = { kind: "emailOtp", values: { email, code }, ttlMs: EMAIL_CODE_TTL_MS } as const;
+  const { name, language } = readerOf(write, userId, mailed.language);
+  const mail = { kind: "emailOtp", values: { email, name, code }, language, ttlMs: EMAIL_CODE_TTL_MS } as const;
   return deps.mailer.post(write.tx, { ...mail, delivery: isMailed ? "mail" : "none" });
 }
 

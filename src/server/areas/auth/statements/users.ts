@@ -44,6 +44,8 @@ export const insertUser = writing((db, v: UserValues) =>
       metadata: v.metadata,
       appMetadata: v.appMetadata,
       hasSignedIn: v.hasSignedIn,
+      language: v.language,
+      phone: v.phone,
       createdAt: v.createdAt,
       updatedAt: v.createdAt,
     })
@@ -66,6 +68,8 @@ export const updateUser = writing((db, v: Omit<SecretAccount, "seq" | "createdAt
       metadata: v.metadata,
       appMetadata: v.appMetadata,
       customClaims: v.customClaims,
+      language: v.language,
+      phone: v.phone,
       updatedAt: v.updatedAt,
     })
     .where(eq(users.id, v.id)),

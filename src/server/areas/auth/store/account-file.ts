@@ -2,6 +2,7 @@ import type { Clock, Millis } from "../../../../kernel/clock.ts";
 import { AppError } from "../../../../kernel/errors.ts";
 import type { AccountMarks } from "../../../access/account-records.ts";
 import type { AccountNotes, NewAccount } from "../../../access/accounts.ts";
+import { languageOf } from "../../../config/shapes/user-fields.ts";
 import type { Actor, AuditedChange } from "../../../db/index.ts";
 import type { Readable } from "../../../db/query.ts";
 import type { DatabaseFile, Sync, Transaction } from "../../../db/types.ts";
@@ -37,9 +38,15 @@ export interface NewUser extends Omit<NewAccount, "id" | "email" | "password"> {
   id: string;
   email: string | null;
   isAnonymous?: boolean;
+  /** Verified, E.164. */
+  phone?: string | null;
   /** true for a user who is given a session in the same write. */
   hasSignedIn?: boolean;
 }
+
+/** The one form of a tag that has been checked; null and undefined stay. */
+const storedLanguage = (tag: string | null | undefined): string | null | undefined =>
+  typeof tag === "string" ? languageOf(tag) : tag;
 
 export function userValues(user: NewUser, now: Millis): UserValues {
   return {
@@ -54,6 +61,8 @@ export function userValues(user: NewUser, now: Millis): UserValues {
     metadata: user.metadata ?? {},
     appMetadata: user.appMetadata ?? {},
     hasSignedIn: user.hasSignedIn ?? false,
+    language: storedLanguage(user.language) ?? null,
+    phone: user.phone ?? null,
     createdAt: now,
   };
 }
@@ -128,7 +137,8 @@ export class AccountWrite {
   update(userId: string, changes: UserChanges, by?: Actor): SecretAccount {
     const present = userById.get(this.tx, { id: userId });
     if (present === null) throw new Error(`user ${userId} vanished within a transaction`);
-    const account: SecretAccount = { ...present, ...definedOf(changes), updatedAt: this.now };
+    const language = storedLanguage(changes.language);
+    const account: SecretAccount = { ...present, ...definedOf({ ...changes, language }), updatedAt: this.now };
     updateUser.run(this.tx, account);
     if (RECORDED.some((name) => account[name] !== present[name])) this.marked(userId);
     if (account.email !== present.email) unmarkIdentities.run(this.tx, { userId });
