@@ -8,7 +8,8 @@ import { SMALL_BODY_MAX_BYTES } from "../../../http/limits.ts";
 import { createRateLimiter } from "../../../http/rate-limit.ts";
 import { OK } from "../../../http/reply.ts";
 import { TEST_MAILS } from "../limits.ts";
-import { MAIL_KINDS, type MailKind, type MailText } from "../mail/templates.ts";
+import { MAIL_KINDS, type MailKind } from "../mail/built-in.ts";
+import type { MailText } from "../mail/templates.ts";
 import type { AuthDeps } from "../sessions/deps.ts";
 import { Ok } from "./parts.ts";
 

@@ -1,5 +1,16 @@
-import type { MailContent } from "../../../config/types.ts";
-import type { MailKind } from "./templates.ts";
+import type { AuthConfig, MailContent } from "../../../config/types.ts";
+
+export type MailKind = keyof NonNullable<NonNullable<AuthConfig["mail"]>["templates"]>;
+
+/** The kinds of mails, as `mail.templates` names them. */
+export const MAIL_KINDS = [
+  "verification",
+  "passwordReset",
+  "magicLink",
+  "emailOtp",
+  "invite",
+  "emailChange",
+] as const satisfies readonly MailKind[];
 
 /**
  * Returns the texts that the config does not replace. Who signs up with somebody else's address writes nothing to them: no text has the

@@ -18,7 +18,8 @@ import {
   OUTBOX_WAIT_MS,
   SMTP_CONNECTIONS_MAX,
 } from "../limits.ts";
-import { type MailKind, type MailText, type MailValues, renderMail } from "./templates.ts";
+import type { MailKind } from "./built-in.ts";
+import { type MailText, type MailValues, renderMail } from "./templates.ts";
 import { createOutbox, createSmtp, type Secrets, type Transport, type TransportDeps } from "./transports.ts";
 
 const FROM_DEFAULT = "no-reply@localhost";

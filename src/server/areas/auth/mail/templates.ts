@@ -1,20 +1,8 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../../kernel/json/json.ts";
-import type { AuthConfig, MailContent, MailTemplate } from "../../../config/types.ts";
+import type { MailContent, MailTemplate } from "../../../config/types.ts";
 import { MAIL_NAME_MAX_CHARACTERS } from "../limits.ts";
-import { builtIn } from "./built-in.ts";
+import { builtIn, type MailKind } from "./built-in.ts";
 import { anchor, type Block, layOut } from "./layout.ts";
-
-export type MailKind = keyof NonNullable<NonNullable<AuthConfig["mail"]>["templates"]>;
-
-/** The kinds of mails, as `mail.templates` names them. */
-export const MAIL_KINDS = [
-  "verification",
-  "passwordReset",
-  "magicLink",
-  "emailOtp",
-  "invite",
-  "emailChange",
-] as const satisfies readonly MailKind[];
 
 export interface MailValues {
   email: string;

@@ -8,8 +8,9 @@ import {
   SECRET_BYTES,
   VERIFICATION_TTL_MS,
 } from "../limits.ts";
+import type { MailKind } from "../mail/built-in.ts";
 import type { Posted } from "../mail/mailer.ts";
-import type { MailKind, MailValues } from "../mail/templates.ts";
+import type { MailValues } from "../mail/templates.ts";
 import { deleteSecret, findSecret, type OneTimeSecret, putSecret, type SecretPurpose } from "../statements/secrets.ts";
 import { type SecretAccount, userById } from "../statements/users.ts";
 import { type AccountWrite, accountDisabled } from "../store/account-file.ts";
