@@ -23,10 +23,13 @@ export interface RecordsSeen {
 
 /** One commit of the file with the records. */
 export interface RecordsTx {
-  /** Inserts or changes the record of an account. A record of another birth is replaced. */
-  put(account: AccountMembers): void;
-  /** Deletes the record, if there is one. */
-  remove(id: string): void;
+  /**
+   * Inserts or changes the record of an account. A record of another birth is replaced. false: nothing is done, because other records
+   * refer to that one.
+   */
+  put(account: AccountMembers): boolean;
+  /** Deletes the record, if there is one. false: nothing is done, because other records refer to it. */
+  remove(id: string): boolean;
   /** Counts a commit that copies up to this mark, and returns the count. */
   heard(mark: number): number;
 }
@@ -41,6 +44,14 @@ export interface AccountRecords {
   isCopy(id: string, account: AccountMembers | null): boolean;
   /** The ids of at most `limit` records after `after`, in order. */
   ids(page: { after: string; limit: number }): string[];
+  /** Whether a record has to go for this account, or for none, and other records refer to it: `clear` comes first. */
+  isReferred(id: string, account: AccountMembers | null): boolean;
+  /** Keeps others from beginning to refer to a record that goes, until the returned function is called. */
+  hold(id: string): () => void;
+  /** Errors: 409 that names the table whose records restrict the deletion. */
+  refuseRestricted(id: string): Promise<void>;
+  /** Ends the references to a record in steps, which may be interrupted and begun again. Errors: 409 for one that restricts. */
+  clear(id: string, signal: AbortSignal): Promise<void>;
 }
 
 /** Notes accounts whose records have to follow them. */
@@ -49,4 +60,9 @@ export interface AccountMarks {
   mark(tx: Transaction, id: string): void;
   /** Resolves when the records of marked accounts are on disk. */
   copied(ids: readonly string[]): Promise<void>;
+  /**
+   * Runs `work`, which deletes an account and waits for `copied`. Nothing begins to refer to its record meanwhile. Errors: 409 where a
+   * reference restricts the deletion, before `work`.
+   */
+  deleting<T>(id: string, work: () => Promise<T>): Promise<T>;
 }

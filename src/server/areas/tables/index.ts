@@ -21,10 +21,12 @@ import { instanceEndpoints, instancesOf } from "./endpoints/instance-endpoints.t
 import { sizeEndpoints } from "./endpoints/size-endpoints.ts";
 import { trialEndpoints } from "./endpoints/trial-endpoints.ts";
 import { createFileReferences } from "./files/references.ts";
+import type { TableModel } from "./model/model.ts";
 import { createSubjectFilters, type SubjectFilters } from "./query/subject-filters.ts";
 import {
   type InstanceDeletionListener,
   openNamespaces,
+  type Table,
   type TablesChangeListener,
   type TablesCommitListener,
   type TablesOutbox,
@@ -60,6 +62,15 @@ export interface TablesArea {
   /** Waits for the hooks after writes. The engine closes the files. */
   stop(): Promise<void>;
 }
+
+/** Returns a function that finds the tables of a namespace by their models. */
+const tableIn =
+  (tables: ReadonlyMap<string, Table>) =>
+  ({ name }: TableModel): Table => {
+    const table = tables.get(name);
+    if (table === undefined) throw new Error(`the table ${name} is of another namespace`);
+    return table;
+  };
 
 /** Opens the declared namespaces. Errors: a declaration that would lose data; a file that cannot be opened. */
 export function createTablesArea(deps: {
@@ -125,7 +136,7 @@ export function createTablesArea(deps: {
       const found = namespaces.get(namespace);
       const users = found?.tables.get(table);
       if (found?.kind !== "static" || users === undefined) throw new Error("the table of users is not declared");
-      return createAccountRecords(found.file, users);
+      return createAccountRecords({ file: found.file, users, tableOf: tableIn(found.tables), clock: deps.clock });
     },
     lookups: service.lookups,
     stop: () => service.stop(),

@@ -235,6 +235,16 @@ export const STEPPED_RECORDS_MAX = 100_000;
 export const IDS_PER_PAGE = 500;
 /** Incomplete pages of ids read per turn of the event loop: a few milliseconds. */
 export const PAGES_PER_TURN = 200;
+/** Ids of one record's referring records read at once while an account is deleted, and pages read per turn of the event loop. */
+export const LEAVING_PAGE_IDS = 100;
+export const LEAVING_PAGES_PER_TURN = 50;
+/** Steps of a deletion of an account that are in memory, and records on the path to the one that is deleted. */
+export const LEAVING_STEPS_MAX = 500;
+export const LEAVING_DEPTH_MAX = 100_000;
+/** Times that a deletion of an account begins again because others add to what goes. */
+export const CASCADE_RESTARTS_MAX = 10;
+/** Records looked up to say whether one is deleted with a user. */
+export const GOING_LOOKUPS_MAX = 1_000;
 /** Referring records read before their cost is computed: few enough to fit in memory at any size. */
 export const UNASKED_RECORDS_MAX = 2;
 

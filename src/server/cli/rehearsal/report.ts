@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import { declaredNamespaces } from "../../areas/tables/model/model.ts";
 import type { PlatformConfig } from "../../config/types.ts";
 import { type RehearsedFile, rehearseFiles } from "../../db/index.ts";
@@ -76,6 +77,7 @@ export function rehearseData(config: PlatformConfig, dataDirectory: string): Reh
     directory: databasesOf(dataDirectory),
     namespaces: declaredNamespaces(config.databases ?? {}),
     copyMaxBytes: CHECK_COPY_MAX_BYTES,
+    accounts: join(dataDirectory, "system.db"),
     skipsWals: false,
   };
   for (const file of rehearseFiles(job)) report.add(file);

@@ -10,6 +10,7 @@ function problemsOf(users: unknown, databases: unknown = SHARED): string[] {
   return "problems" in checked ? checked.problems.map(({ path, message }) => `${path}: ${message}`) : [];
 }
 
+const referring = (by: unknown) => ({ shared: { tables: { docs: { schema: { title: { type: "text" }, by } } } } });
 const own = (field: unknown) => ({ in: "shared", schema: { field } });
 const FIELD = "auth.users.schema.field";
 
@@ -136,12 +137,60 @@ const CASES: [rule: string, what: string, users: unknown, databases: unknown, pa
     '"bio" is not a declared field',
   ],
   [
-    "[CF348]",
-    "a reference to users",
+    "[CF355]",
+    "a reference without onDelete",
     { in: "shared" },
-    { shared: { tables: { docs: { schema: { ownerId: { references: "users", onDelete: "setNull" } } } } } },
-    "databases.shared.tables.docs.schema.ownerId.references",
-    "cannot be to the table of users yet",
+    referring({ references: "users" }),
+    "databases.shared.tables.docs.schema.by.onDelete",
+    "setNull, cascade or restrict",
+  ],
+  [
+    "[CF355]",
+    "references without onDelete",
+    { in: "shared" },
+    referring({ type: "references", references: "users" }),
+    "databases.shared.tables.docs.schema.by.onDelete",
+    "remove or restrict",
+  ],
+  [
+    "[CF355]",
+    "a reference to oneself without onDelete",
+    own({ references: "users" }),
+    referring({ type: "text" }),
+    "auth.users.schema.field.onDelete",
+    "is required",
+  ],
+  [
+    "[CF355]",
+    "a reference by another name",
+    { in: "shared", table: "people" },
+    referring({ references: { table: "people" } }),
+    "databases.shared.tables.docs.schema.by.onDelete",
+    "is required",
+  ],
+  [
+    "[CF355]",
+    "a reference to another field",
+    { in: "shared", schema: { handle: { type: "string", unique: true } } },
+    referring({ references: { table: "users", column: "handle" }, onDelete: "setNull" }),
+    "databases.shared.tables.docs.schema.by.references.column",
+    "must be id",
+  ],
+  [
+    "[CF355]",
+    "a required list",
+    { in: "shared" },
+    referring({ type: "references", references: "users", onDelete: "remove", required: true }),
+    "databases.shared.tables.docs.schema.by.onDelete",
+    "cannot be remove",
+  ],
+  [
+    "[CF355]",
+    "a field in a check",
+    { in: "shared" },
+    referring({ references: "users", onDelete: "setNull", check: "by <> title" }),
+    "databases.shared.tables.docs.schema.by.onDelete",
+    "a check names the field",
   ],
 ];
 

@@ -2,6 +2,7 @@ import { type Static, Type } from "typebox";
 import { AUTOMATIC_FIELDS } from "../shape/names.ts";
 import { describe, isPlainObject, type PlainObject, type Report } from "../shape/report.ts";
 import { checkedBy, text } from "../shape/schema.ts";
+import { checkedFields } from "./tables/checked-fields.ts";
 import type { Field } from "./tables/fields.ts";
 import type { FullTextSearch, Index, Migration, Rule, TableConfig, UpdateRule } from "./tables/tables.ts";
 
@@ -102,7 +103,12 @@ export function checkUsers({ auth, databases }: PlainObject, report: Report): vo
       .say("is not an option here: records of users come and go with accounts; the options are read, update");
   }
   checkNamedFields(users, isPlainObject(schema) ? schema : {}, at);
-  checkReferring(member(namespace, "tables"), name, report.at("databases").at(String(inside)).at("tables"));
+  checkReferring(schema, name, at.at("schema"));
+  const tables = member(namespace, "tables");
+  for (const [table, declared] of Object.entries(isPlainObject(tables) ? tables : {})) {
+    const place = report.at("databases").at(String(inside)).at("tables").at(table);
+    checkReferring(member(declared, "schema"), name, place.at("schema"));
+  }
 }
 
 /** Refuses what could refuse a sign-up, which comes before the record. */
@@ -149,15 +155,30 @@ function checkNamedFields({ fts, indexes }: PlainObject, own: PlainObject, repor
   }
 }
 
-/** Refuses references to users, which deletions of accounts do not follow. */
-function checkReferring(tables: unknown, users: unknown, report: Report): void {
-  for (const [table, declared] of Object.entries(isPlainObject(tables) ? tables : {})) {
-    const schema = member(declared, "schema");
-    for (const [name, field] of Object.entries(isPlainObject(schema) ? schema : {})) {
-      const references = member(field, "references");
-      if ((member(references, "table") ?? references) !== users) continue;
-      const at = report.at(table).at("schema").at(name).at("references");
-      at.say("cannot be to the table of users yet: keep the id as text, and expand nothing by it");
+/** Checks the references of a table's fields to the table of users, whose records go with accounts. `report`: of the schema. */
+function checkReferring(schema: unknown, users: unknown, report: Report): void {
+  if (!isPlainObject(schema)) return;
+  const columns = Object.entries(schema).map(([name, field]) => {
+    const check = member(field, "check");
+    return { name, field: typeof check === "string" ? { check } : null };
+  });
+  const compared = checkedFields(columns);
+  for (const [name, field] of Object.entries(schema)) {
+    const references = member(field, "references");
+    if (!isPlainObject(field) || (member(references, "table") ?? references) !== users) continue;
+    const at = report.at(name);
+    const onDelete = field["onDelete"] ?? member(references, "onDelete");
+    const column = member(references, "column") ?? "id";
+    if (column !== "id") at.at("references").at("column").say("must be id, or left out: users are referred to by id");
+    if (onDelete === undefined) {
+      const choices = field["type"] === "references" ? "remove or restrict" : "setNull, cascade or restrict";
+      at.at("onDelete").say(`is required beside a reference to users, who delete their accounts: ${choices}`);
+    } else if (onDelete === "remove" && field["required"] === true) {
+      at.at("onDelete").say("cannot be remove, since the field is required, and an account goes all the same");
+    } else if ((onDelete === "setNull" || onDelete === "set null") && compared.some((names) => names.has(name))) {
+      at.at("onDelete").say(
+        "cannot be setNull, since a check names the field: it could refuse null, and an account goes all the same",
+      );
     }
   }
 }

@@ -211,7 +211,8 @@ test("[DB42] a check or a reference that records break is refused", () => {
   ]);
   const team = column("team", { references: { table: "teams", column: "id", onDelete: "CASCADE" } });
   expect(problemsOf(table("teams", []), table("users", [column("age", { type: "INTEGER" }), team]))).toEqual([
-    "shared.users.team: 1 records refer to records of teams that do not exist",
+    'shared.users.team: 1 records refer to records of teams that do not exist ("nowhere"); a migration has to end that, ' +
+      'as with: UPDATE "users" SET "team" = NULL WHERE "team" IS NOT NULL AND "team" NOT IN (SELECT "id" FROM "teams")',
   ]);
 });
 

@@ -7,6 +7,7 @@ import { isUpToDate, layOut } from "../migrations.ts";
 import { type Commits, unnumbered } from "../writer/commit-gate.ts";
 import { countRows, forgetCounts } from "../writer/row-counts.ts";
 import { applyFts, applyIndexes, applyPlan, dropFts, dropFtsTriggers } from "./apply.ts";
+import { brokenReference, countBrokenReferences } from "./broken-references.ts";
 import { type FormerDatetimes, hasFormerDatetimes, noteRewritten, rewriteDatetimes } from "./datetimes.ts";
 import { isDoneAlready } from "./done-already.ts";
 import { applyGeo, dropGeo, dropGeoTriggers } from "./geo-index.ts";
@@ -20,7 +21,7 @@ import {
   type StoredTable,
 } from "./inspect.ts";
 import { applyLinks, dropLinkTriggers } from "./links.ts";
-import { addition, brokenReference, planTable } from "./plan.ts";
+import { addition, planTable } from "./plan.ts";
 import { lostTables } from "./renames.ts";
 import { createTableSql } from "./sql.ts";
 import {
@@ -166,7 +167,7 @@ function migrate(
   const rewritten = isUpgrade && datetimes === "now" ? tables : tables.filter(isMigrated);
   const former = rewriteDatetimes(sqlite, { tables: rewritten, all: tables, pathOf });
   if (isUpgrade && datetimes === "now") noteRewritten(sqlite);
-  if (planned.length > 0) assertReferences(sqlite, pathOf);
+  if (planned.length > 0) assertReferences(sqlite, tables, pathOf);
   countRows(
     sqlite,
     (isStale || stored.size === 0 ? tables : [...made, ...added]).map(({ name }) => name),
@@ -357,16 +358,19 @@ function hasSavepoint(sqlite: Database): boolean {
   }
 }
 
-function assertReferences(sqlite: Database, pathOf: (table: string) => string): void {
+function assertReferences(sqlite: Database, tables: readonly DeclaredTable[], pathOf: (table: string) => string): void {
   const broken = sqlite
-    .query<{ table: string; parent: string; column: string; n: number }, []>(
-      `SELECT c."table", c.parent, l."from" AS column, count(*) AS n FROM pragma_foreign_key_check AS c
-       JOIN pragma_foreign_key_list(c."table") AS l ON l.id = c.fkid GROUP BY 1, 2, 3`,
+    .query<{ table: string; to: string; column: string; toColumn: string | null }, []>(
+      `SELECT DISTINCT c."table", c.parent AS "to", l."from" AS column, l."to" AS toColumn FROM pragma_foreign_key_check AS c
+       JOIN pragma_foreign_key_list(c."table") AS l ON l.id = c.fkid`,
     )
     .all();
-  const problems = broken.map(({ table, parent, column, n }) =>
-    brokenReference(`${pathOf(table)}.${column}`, n, parent),
-  );
+  const problems = broken.flatMap(({ toColumn, ...from }) => {
+    const declared = tables.find(({ name }) => name === from.table)?.columns.find(({ name }) => name === from.column);
+    const isRequired = declared?.notNull === true;
+    const found = countBrokenReferences(sqlite, { ...from, toColumn: toColumn ?? "id", isRequired });
+    return found === null ? [] : [brokenReference(`${pathOf(from.table)}.${from.column}`, found)];
+  });
   if (problems.length > 0) throw new SchemaMismatch(problems);
 }
 

@@ -1,6 +1,6 @@
 import type { Database } from "bun:sqlite";
 import { quoteIdentifier as quote } from "../identifiers.ts";
-import { brokenReference } from "./plan.ts";
+import { brokenReference, countBrokenReferences } from "./broken-references.ts";
 import { type DeclaredTable, SchemaMismatch } from "./types.ts";
 
 // The index of a column with several references: a table with a row for each id in it, which triggers keep.
@@ -52,22 +52,21 @@ export function applyLinks(
     }
     for (const sql of triggersSql(links)) sqlite.run(sql);
     if (!isNew && !isStale) continue;
-    const broken = fill(sqlite, links);
-    if (broken > 0) problems.push(brokenReference(`${pathOf(links.table)}.${links.column}`, broken, links.to));
+    fill(sqlite, links);
+    const broken = countBrokenReferences(sqlite, { ...links, toColumn: null, isRequired: false });
+    if (broken !== null) problems.push(brokenReference(`${pathOf(links.table)}.${links.column}`, broken));
   }
   if (problems.length > 0) throw new SchemaMismatch(problems);
 }
 
-/** Fills links from their column. Returns the number of records with an id that no record has. */
-function fill(sqlite: Database, { table, column, to }: Links): number {
+/** Fills links from their column. */
+function fill(sqlite: Database, { table, column }: Links): void {
   const links = quote(linksName(table, column));
   sqlite.run(`DELETE FROM ${links}`);
   sqlite.run(
     `INSERT INTO ${links} SELECT e.value, t."id" FROM ${quote(table)} AS t, json_each(t.${quote(column)}) AS e
      WHERE t.${quote(column)} <> '[]'`,
   );
-  const broken = `SELECT count(DISTINCT "id") AS n FROM ${links} WHERE "target" NOT IN (SELECT "id" FROM ${quote(to)})`;
-  return sqlite.query<{ n: number }, []>(broken).get()?.n ?? 0;
 }
 
 /** Returns the triggers that keep the links of a column. An update writes the ids that differ alone. */

@@ -1,5 +1,6 @@
 import type { Database } from "bun:sqlite";
 import { quoteIdentifier as quote } from "../identifiers.ts";
+import { brokenReference, countBrokenReferences } from "./broken-references.ts";
 import {
   type ActualColumn,
   countDuplicates,
@@ -140,15 +141,14 @@ function planChange(
 function planReference(
   sqlite: Database,
   table: string,
-  { name, references }: DeclaredColumn,
+  { name, references, notNull: isRequired }: DeclaredColumn,
   path: string,
   problems: string[],
 ): void {
   if (references === null) return;
-  const from = quote(name);
-  const known = `SELECT ${quote(references.column)} FROM ${quote(references.table)}`;
-  const broken = countBreaking(sqlite, table, `${from} IS NULL OR ${from} IN (${known})`);
-  if (broken > 0) problems.push(brokenReference(path, broken, references.table));
+  const { table: to, column: toColumn } = references;
+  const broken = countBrokenReferences(sqlite, { table, column: name, to, toColumn, isRequired });
+  if (broken !== null) problems.push(brokenReference(path, broken));
 }
 
 /** Counts the records with an id that no record has, for a large file that is compared without being changed. */
@@ -159,13 +159,9 @@ function planLinks(
   path: string,
   problems: string[],
 ): void {
-  const missing = `SELECT 1 FROM json_each(${quote(name)}) WHERE value NOT IN (SELECT "id" FROM ${quote(linksTo)})`;
-  const broken = countBreaking(sqlite, table, `NOT EXISTS (${missing})`);
-  if (broken > 0) problems.push(brokenReference(path, broken, linksTo));
+  const broken = countBrokenReferences(sqlite, { table, column: name, to: linksTo, toColumn: null, isRequired: false });
+  if (broken !== null) problems.push(brokenReference(path, broken));
 }
-
-export const brokenReference = (path: string, count: number, target: string): string =>
-  `${path}: ${count} records refer to records of ${target} that do not exist`;
 
 function planValues(
   sqlite: Database,

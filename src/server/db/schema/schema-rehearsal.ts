@@ -1,9 +1,10 @@
-import { Database } from "bun:sqlite";
+import { Database, type SQLQueryBindings } from "bun:sqlite";
 import { existsSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { reasonOf } from "../../../kernel/errors.ts";
 import { EMPTY_FILE, isEmptyFile } from "../files/file-identity.ts";
 import { openError } from "../files/sqlite-errors.ts";
+import { quoteIdentifier as quote } from "../identifiers.ts";
 import { REHEARSAL_LOCK_TIMEOUT_MS } from "../limits.ts";
 import { hasWal, openUnchanged } from "../open-unchanged.ts";
 import { declaredMigration, hasPendingMigrations, isAsDeclared, plannedProblems } from "./declared.ts";
@@ -28,7 +29,7 @@ export interface RehearsalNamespace {
   name: string;
   isDynamic: boolean;
   tables: readonly DeclaredTable[];
-  /** The table that is there before migrations run, as `DeclaredOptions.first`; absent: none. Here it has no records. */
+  /** The table that is there before migrations run, as `DeclaredOptions.first`; absent: none. Here it has the ids of accounts alone. */
   first?: FirstTable;
 }
 
@@ -36,6 +37,8 @@ export interface RehearsalJob {
   /** The directory of `NAME.db` and `NAME/INSTANCE.db`. */
   directory: string;
   namespaces: readonly RehearsalNamespace[];
+  /** The file with the accounts, for a table that is there before migrations run. */
+  accounts?: string;
   /** Larger files are not copied, and their migrations are not tried. */
   copyMaxBytes: number;
   /**
@@ -52,10 +55,10 @@ export type RehearsedFile = Rehearsed & { namespace: string; instanceId: string 
  * meanwhile. An unchanged file costs one query; any other file is copied into memory and migrated there.
  */
 export function* rehearseFiles(job: RehearsalJob): Generator<RehearsedFile> {
-  const { directory, namespaces, copyMaxBytes, skipsWals } = job;
+  const { directory, namespaces, skipsWals } = job;
   for (const namespace of namespaces) {
     const { name, isDynamic } = namespace;
-    const rehearse = createRehearsal(namespace, copyMaxBytes);
+    const rehearse = createRehearsal(namespace, job);
     if (!isDynamic) {
       const path = join(directory, name + ENDING);
       if (!existsSync(path)) continue;
@@ -76,9 +79,11 @@ export function* rehearseFiles(job: RehearsalJob): Generator<RehearsedFile> {
 
 function createRehearsal(
   { name: namespace, tables, first }: RehearsalNamespace,
-  copyMaxBytes: number,
+  { copyMaxBytes, accounts }: Pick<RehearsalJob, "copyMaxBytes" | "accounts">,
 ): (path: string) => Rehearsed {
-  const made = first === undefined ? {} : { first: { ...first, fill() {} } };
+  const users = tables.find(({ name }) => name === first?.table);
+  const fill = (sqlite: Database): void => fillIds(sqlite, users, accounts);
+  const made = first === undefined ? {} : { first: { ...first, fill } };
   const migrate = declaredMigration(tables, { namespace, ...made });
   const isCurrent = isAsDeclared(tables);
 
@@ -112,6 +117,28 @@ function createRehearsal(
       return existsSync(path) ? { state: "untried", reason: openError(path, cause).message } : { state: "fits" };
     }
   };
+}
+
+/** Gives a new table the id of each account, and values that it takes for the other columns. */
+function fillIds(sqlite: Database, table: DeclaredTable | undefined, accounts: string | undefined): void {
+  if (table === undefined || accounts === undefined || !existsSync(accounts)) return;
+  using file = openUnchanged(accounts);
+  const ids = file.prepare<[string], []>("SELECT id FROM users");
+  const columns = table.columns.map(({ name }) => quote(name)).join(", ");
+  const empty = { TEXT: "", INTEGER: 0, REAL: 0 } as const;
+  using insert = sqlite.prepare(
+    `INSERT INTO ${quote(table.name)} (${columns}) VALUES (${table.columns.map(() => "?").join(", ")})`,
+  );
+  for (const [id] of ids.values()) {
+    const values = table.columns.map((column) => {
+      if (column.name === "id") return id;
+      if (table.columnKinds[column.name] === "datetime" && column.default === undefined)
+        return new Date(0).toISOString();
+      return column.notNull ? (column.default ?? empty[column.type]) : null;
+    });
+    insert.run(...(values as SQLQueryBindings[]));
+  }
+  ids.finalize();
 }
 
 function copyInMemory(sqlite: Database): Database {

@@ -99,7 +99,8 @@ export function createAccounts(deps: AuthDeps): Accounts {
     sendMail: (...args) => sendMail(deps, ...args),
 
     async remove(id, by) {
-      await file.write((write) => {
+      requireUser(file.sql, id);
+      await file.deleting(id, (write) => {
         requireUser(write.tx, id);
         write.delete(id, by);
       });

@@ -29,11 +29,14 @@ export const updateMe = ({ file }: AuthDeps, caller: Caller, changes: ProfileCha
   });
 
 /**
- * Deletes the user with everything that belongs to the account; records and files of the user stay. Errors: 401 `Sign in
- * again` if the last sign-in was too long ago.
+ * Deletes the user with everything that belongs to the account; records and files of the user stay, but for what refers to the table
+ * of users. Errors: 401 `Sign in again` if the last sign-in was too long ago; 409 where such a reference restricts it.
  */
-export async function deleteMe({ file, config }: AuthDeps, caller: Caller): Promise<void> {
-  await file.write((write) => write.delete(requireRecentProof(write.tx, caller, config, write.now).id));
+export async function deleteMe({ file, config, clock }: AuthDeps, caller: Caller): Promise<void> {
+  requireRecentProof(file.sql, caller, config, clock.now());
+  await file.deleting(caller.userId, (write) =>
+    write.delete(requireRecentProof(write.tx, caller, config, write.now).id),
+  );
 }
 
 /**

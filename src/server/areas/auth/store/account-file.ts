@@ -246,6 +246,14 @@ export class AccountFile {
     this.#records = deps.records;
   }
 
+  /**
+   * Writes like `write`, where `work` deletes the account, and resolves when its record is gone. Errors: 409 where a reference to the
+   * table of users restricts the deletion, before anything is changed.
+   */
+  deleting<T>(userId: string, work: (write: AccountWrite) => Sync<T>): Promise<T> {
+    return this.#records.deleting(userId, () => this.write(work));
+  }
+
   // The effects hang on the write's own promise and nothing else, so that they run in the order of commits.
   write<T>(work: (write: AccountWrite) => Sync<T>): Promise<T> {
     const effects: Effect[] = [];

@@ -1,7 +1,9 @@
+import type { Clock } from "../../../../kernel/clock.ts";
 import { AppError } from "../../../../kernel/errors.ts";
 import type { AccountMembers, AccountRecords, RecordsSeen, RecordsTx } from "../../../access/account-records.ts";
 import { type DatabaseFile, quoteIdentifier, type Transaction } from "../../../db/index.ts";
 import { ADDRESS_COLUMN, BIRTH_COLUMN, type TableModel } from "../model/model.ts";
+import { type AccountSteps, createAccountSteps } from "../write/account-steps.ts";
 import { decided, newRecord } from "./fill-users.ts";
 import type { Table } from "./namespaces.ts";
 
@@ -15,8 +17,15 @@ const ADDRESS = quoteIdentifier(ADDRESS_COLUMN);
 const BIRTH = quoteIdentifier(BIRTH_COLUMN);
 
 /** Returns the records of the accounts in the table of users. */
-export function createAccountRecords(file: DatabaseFile, table: Table): AccountRecords {
+export function createAccountRecords(deps: {
+  file: DatabaseFile;
+  users: Table;
+  tableOf(model: TableModel): Table;
+  clock: Clock;
+}): AccountRecords {
+  const { file, users: table, clock } = deps;
   const { model } = table;
+  const steps = createAccountSteps({ ...deps, now: () => new Date(clock.now()).toISOString() });
   const idsSql = `SELECT "id" FROM ${model.sql} WHERE "id" > ? ORDER BY "id" LIMIT ?`;
   return {
     async ready() {
@@ -29,7 +38,7 @@ export function createAccountRecords(file: DatabaseFile, table: Table): AccountR
     },
     write: (work) =>
       file
-        .write<{ result: unknown }>((tx) => ({ result: work(recordsTx(tx, table)) }))
+        .write<{ result: unknown }>((tx) => ({ result: work(recordsTx(tx, table, steps)) }))
         .then(
           // As `work` has returned it.
           ({ result }) => result as ReturnType<typeof work>,
@@ -47,22 +56,30 @@ export function createAccountRecords(file: DatabaseFile, table: Table): AccountR
         .query(idsSql)
         .values(after, limit)
         .map(([id]) => String(id)),
+    isReferred: (id, account) =>
+      model.incoming.length > 0 && birthOf(file, model, id) !== (account?.birth ?? null) && steps.isReferred(file, id),
+    hold: (id) => steps.hold(id),
+    refuseRestricted: (id) => steps.refuseRestricted(id),
+    clear: (id, signal) => steps.clear(id, signal),
   };
 }
 
-function recordsTx(tx: Transaction, table: Table): RecordsTx {
+function recordsTx(tx: Transaction, table: Table, { isReferred }: AccountSteps): RecordsTx {
   const { model, store } = table;
-  const remove = (id: string): void => {
+  const remove = (id: string): boolean => {
     const stored = store.get(tx, id);
-    if (stored === null) return;
+    if (stored === null) return true;
+    if (isReferred(tx, id)) return false;
     store.delete(tx, id);
     tx.change({ table: model.name, id, before: stored, after: null });
+    return true;
   };
-  const insert = (account: AccountMembers): void => {
+  const insert = (account: AccountMembers): true => {
     const record = newRecord(model, account);
     store.insert(tx, record);
     setHidden(tx, model, account);
     tx.change({ table: model.name, id: account.id, before: null, after: record });
+    return true;
   };
   return {
     put(account) {
@@ -71,19 +88,19 @@ function recordsTx(tx: Transaction, table: Table): RecordsTx {
       if (stored === null) return insert(account);
       const { birth, address } = hiddenOf(tx, model, id);
       if (birth !== account.birth) {
-        remove(id);
-        return insert(account);
+        return remove(id) && insert(account);
       }
       const changes = Object.fromEntries(
         Object.entries(decided(account)).filter(([name, value]) => stored[name] !== value),
       );
       const isShown = Object.keys(changes).length > 0;
-      if (!isShown && address === account.email) return;
+      if (!isShown && address === account.email) return true;
       const next = isShown ? { ...stored, ...changes } : stored;
       store.update(tx, id, changes, next);
       setHidden(tx, model, account);
       // The same record where only a hidden address is another one: rules that looked it up are asked again, and nobody is told.
       tx.change({ table: model.name, id, before: stored, after: next });
+      return true;
     },
     remove,
     heard(mark) {
@@ -104,6 +121,10 @@ function hiddenOf(queries: Queries, model: TableModel, id: string): { birth: num
     .get(id);
   return row ?? { birth: 0, address: null };
 }
+
+const birthOf = (queries: Queries, model: TableModel, id: string): number | null =>
+  queries.query<{ birth: number }>(`SELECT ${BIRTH} AS "birth" FROM ${model.sql} WHERE "id" = ?`).get(id)?.birth ??
+  null;
 
 function setHidden(tx: Transaction, model: TableModel, { id, email, birth }: AccountMembers): void {
   tx.query(`UPDATE ${model.sql} SET ${ADDRESS} = ?, ${BIRTH} = ? WHERE "id" = ?`).run(email, birth, id);

@@ -42,7 +42,7 @@ interface Node {
 }
 
 /** Step for one record. `edge`: the reference that is set to null, or loses an id; null when the record is deleted. */
-interface Step {
+export interface CascadeStep {
   table: Table;
   id: string;
   edge: ReferenceEdge | null;
@@ -50,20 +50,51 @@ interface Step {
   value: SqlValue;
 }
 
+function perform(
+  context: CascadeContext,
+  tableOf: (model: TableModel) => Table,
+  { table, id, edge, value }: CascadeStep,
+): void {
+  const { store } = table;
+  context.cascadeCost += referringOf(table).costOf(context.tx, id);
+  const record = store.get(context.tx, id);
+  if (record === null) return;
+  if (edge === null) deleteCascading(context, tableOf, table, record);
+  else if (refersTo(edge.column, record[edge.column.name] ?? null, store.codec, value)) {
+    // What several references have is an id, which is stored as it is.
+    clearReferences(context, { table, record, cleared: [{ edge, value: value as JsonValue }] });
+  }
+}
+
+/** Performs the steps from `at` on, as many as one transaction takes. Returns the place of the next one. */
+function performSome(
+  context: CascadeContext,
+  tableOf: (model: TableModel) => Table,
+  steps: readonly CascadeStep[],
+  at: number,
+): number {
+  let next = at;
+  for (let step = steps[next]; step !== undefined && context.cascadeCost < STEP_COST_MAX; step = steps[next]) {
+    perform(context, tableOf, step);
+    next++;
+  }
+  return next;
+}
+
+/** Performs steps for the server itself. */
+export async function performSteps(
+  { file, tableOf }: Place,
+  steps: readonly CascadeStep[],
+  { now, signal }: { now(): string; signal: AbortSignal },
+): Promise<void> {
+  for (let at = 0; at < steps.length; ) {
+    signal.throwIfAborted();
+    at = await file.write((tx) => performSome({ tx, now: now(), cascadeCost: 0 }, tableOf, steps, at));
+  }
+}
+
 export function createCascadeSteps(deps: { writes: Writes; tableOf(model: TableModel): Table }): CascadeSteps {
   const { writes, tableOf } = deps;
-
-  const perform = (context: CascadeContext, { table, id, edge, value }: Step): void => {
-    const { store } = table;
-    context.cascadeCost += referringOf(table).costOf(context.tx, id);
-    const record = store.get(context.tx, id);
-    if (record === null) return;
-    if (edge === null) deleteCascading(context, tableOf, table, record);
-    else if (refersTo(edge.column, record[edge.column.name] ?? null, store.codec, value)) {
-      // What several references have is an id, which is stored as it is.
-      clearReferences(context, { table, record, cleared: [{ edge, value: value as JsonValue }] });
-    }
-  };
 
   return {
     async clear(asker, file, table, id, { condition } = { condition: null }) {
@@ -73,12 +104,7 @@ export function createCascadeSteps(deps: { writes: Writes; tableOf(model: TableM
         at = await writes.run(file, asker, (context) => {
           const record = filter === null ? null : table.store.get(context.tx, id);
           if (filter !== null && record !== null) assertMeets(context, filter, record);
-          let next = at;
-          for (let step = steps[next]; step !== undefined && context.cascadeCost < STEP_COST_MAX; step = steps[next]) {
-            perform(context, step);
-            next++;
-          }
-          return next;
+          return performSome(context, tableOf, steps, at);
         });
       }
     },
@@ -91,7 +117,7 @@ interface Place {
 }
 
 /** Returns all direct and indirect referring records in the order of their deletion. Only their ids are in memory. */
-async function planned(place: Place, table: Table, id: string): Promise<Step[]> {
+async function planned(place: Place, table: Table, id: string): Promise<CascadeStep[]> {
   const root = keyOf(table, id);
   const leaving = new Map<string, Node>([[root, { table, id, referring: [] }]]);
   const { cleared, restricting } = await collected(place, leaving);
@@ -105,7 +131,7 @@ async function planned(place: Place, table: Table, id: string): Promise<Step[]> 
  * record unless their own record is deleted too.
  */
 async function collected({ file, tableOf }: Place, leaving: Map<string, Node>) {
-  const cleared: Step[] = [];
+  const cleared: CascadeStep[] = [];
   const restricting: { edge: ReferenceEdge; key: string }[] = [];
   const count = { found: 0, pages: 0 };
   const add = (node: Node, edge: ReferenceEdge, id: string, value: SqlValue): void => {
@@ -135,7 +161,7 @@ async function collected({ file, tableOf }: Place, leaving: Map<string, Node>) {
 
 /** Returns the deletions in order, without the root. */
 async function inSteps(file: DatabaseFile, leaving: ReadonlyMap<string, Node>, root: string) {
-  const steps: Step[] = [];
+  const steps: CascadeStep[] = [];
   const clearFirst = (key: string, edge: ReferenceEdge): void => {
     const node = leaving.get(key);
     if (node === undefined) return;

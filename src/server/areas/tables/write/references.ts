@@ -1,7 +1,7 @@
 import { type AppError, badField, tooLarge } from "../../../../kernel/errors.ts";
 import type { JsonValue } from "../../../../kernel/json/json.ts";
 import type { TableRecord } from "../../../config/types.ts";
-import type { Transaction } from "../../../db/index.ts";
+import type { SqlValue, Transaction } from "../../../db/index.ts";
 import { filterToSql, type SqlCondition } from "../filters/filter-sql.ts";
 import { LINKED_IDS_MAX } from "../limits.ts";
 import type { RuleCall } from "../lookups/calls.ts";
@@ -9,6 +9,7 @@ import type { ReferenceEdge, TableModel } from "../model/model.ts";
 import type { Table } from "../records/namespaces.ts";
 import type { Asker, RecordRights } from "../rules/access.ts";
 import { deleteCascading, referred } from "./cascade.ts";
+import { goesWith, leavingOf } from "./leaving.ts";
 import { type ReferredValue, referringOf } from "./referring.ts";
 import { recordKey, type WriteContext } from "./write-context.ts";
 
@@ -39,8 +40,10 @@ interface ReferringChange {
   next: TableRecord;
 }
 
-export function createReferences(deps: { tableOf(model: TableModel): Table; rights: RecordRights }): References {
-  const { tableOf, rights } = deps;
+type Deps = { tableOf(model: TableModel): Table; rights: RecordRights };
+
+export function createReferences({ tableOf, rights }: Deps): References {
+  const isGoing = createGoing(tableOf);
   const readGrant = (asker: Asker, model: TableModel, call: RuleCall) => rights.grant(asker, model, "read", { call });
 
   /** Returns the read rule's filter for this caller as a condition; null when it hides no record. */
@@ -71,6 +74,7 @@ export function createReferences(deps: { tableOf(model: TableModel): Table; righ
     const isOwnWord = asked[name] === value && value !== edge.column.field?.default;
     // The referenced record is not read: hundreds of short records may refer to a long one.
     const toValue = { column: edge.toColumn, value: to.store.codec.toValue(edge.toColumn, value) };
+    if (isGoing(context, to, { edge, value: toValue.value })) throw unknown(edge, isOwnWord ? value : null);
     const condition = isOwnWord && !edge.mayBeHidden ? visibility(context, to) : null;
     if (referringOf(to).exists(context.tx, toValue, condition)) return;
     if (isOwnWord && isWritten(context, to, toValue)) return;
@@ -96,6 +100,8 @@ export function createReferences(deps: { tableOf(model: TableModel): Table; righ
       if (ids.length === 0) return;
       const condition = isOwnWord && !edge.mayBeHidden ? visibility(context, to) : null;
       const missing = referringOf(to).missing(context.tx, ids, condition);
+      const going = ids.find((id) => isGoing(context, to, { edge, value: id }));
+      if (going !== undefined) throw unknown(edge, isOwnWord ? going : null);
       const isOwn = (id: string) => isOwnWord && isWritten(context, to, { column: edge.toColumn, value: id });
       const unfound = missing.find((id) => !isOwn(id));
       if (unfound !== undefined) throw unknown(edge, isOwnWord ? unfound : null);
@@ -132,6 +138,26 @@ export function createReferences(deps: { tableOf(model: TableModel): Table; righ
     },
   };
 }
+
+type Referred = { edge: ReferenceEdge; value: SqlValue };
+
+/**
+ * Returns a function that says whether a record goes with a user whose account is being deleted: nobody may begin to refer to it so
+ * that it would stay.
+ */
+const createGoing =
+  (tableOf: (model: TableModel) => Table) =>
+  ({ tx }: WriteContext, to: Table, { edge, value }: Referred): boolean => {
+    if (to.model.isUsers) return leavingOf(to).has(String(value));
+    if (edge.onDelete !== "restrict") return false;
+    const users = [...to.model.siblings.values()].find(({ isUsers }) => isUsers);
+    const leaving = users === undefined ? null : leavingOf(tableOf(users));
+    if (leaving === null || leaving.isEmpty) return false;
+    const [found] = referringOf(to).records(tx, "clear", { column: edge.toColumn, value }, 1);
+    if (found === undefined) return false;
+    const one = { model: to.model, record: found.record };
+    return goesWith(tx, tableOf, one, (id) => leaving.has(id)) !== false;
+  };
 
 /** Whether an operation of the same request has written the record with this value, and it still exists. */
 const isWritten = ({ tx, written }: WriteContext, to: Table, referred: ReferredValue): boolean => {

@@ -1,3 +1,4 @@
+import { serverStopping } from "../../../../kernel/errors.ts";
 import type { Logger } from "../../../../kernel/logger.ts";
 import { nextTurn } from "../../../../kernel/time/scheduler.ts";
 import type { AccountMarks, AccountMembers, AccountRecords } from "../../../access/account-records.ts";
@@ -18,7 +19,7 @@ import {
   setFollowing,
   setMark,
 } from "../statements/records.ts";
-import { type AccountsTx, copy, type Files, mend, settle } from "./machine.ts";
+import { type AccountsTx, copy, copyCleared, copyMarked, type Files, mend, settle } from "./machine.ts";
 
 /** Accounts whose records somebody waits for. */
 interface Waiting {
@@ -46,6 +47,7 @@ const NOT_FOLLOWING: FollowingRecords = {
   mark() {},
   copied: () => Promise.resolve(),
   accounts: () => [],
+  deleting: (_id, work) => work(),
   attach: () => Promise.resolve(),
   stop: () => Promise.resolve(),
 };
@@ -80,11 +82,16 @@ class Following implements FollowingRecords {
   readonly #logger: Logger;
   /** The files, once the records are as the accounts were. */
   #files: Files | null = null;
+  #records: AccountRecords | null = null;
   #waiting: Waiting[] = [];
   #running: Promise<void> | null = null;
   readonly #settling = new Set<Promise<void>>();
   /** Whether marks may be left of a copy that failed. */
   #isBehind = false;
+  /** Records whose references end beside requests: those of deletions that a crash has interrupted. */
+  readonly #resumed = new Set<string>();
+  #resuming: Promise<void> = Promise.resolve();
+  readonly #stopping = new AbortController();
 
   constructor(file: DatabaseFile, place: string, logger: Logger) {
     this.#file = file;
@@ -97,11 +104,28 @@ class Following implements FollowingRecords {
   }
 
   copied(ids: readonly string[]): Promise<void> {
-    if (this.#files === null || ids.length === 0) return Promise.resolve();
+    const files = this.#files;
+    if (files === null || ids.length === 0) return Promise.resolve();
+    return copyCleared(files, ids, () => this.#queued(files, ids));
+  }
+
+  #queued(files: Files, ids: readonly string[]): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     this.#waiting.push({ ids, resolve, reject });
-    this.#running ??= this.#run(this.#files);
+    this.#running ??= this.#run(files);
     return promise;
+  }
+
+  async deleting<T>(id: string, work: () => Promise<T>): Promise<T> {
+    const records = this.#records;
+    if (records === null) return work();
+    const release = records.hold(id);
+    try {
+      await records.refuseRestricted(id);
+      return await work();
+    } finally {
+      release();
+    }
   }
 
   *accounts(): Generator<AccountMembers> {
@@ -125,17 +149,40 @@ class Following implements FollowingRecords {
           .then(({ result }) => result as ReturnType<typeof work>),
       readSystem: (work) => work(accountsView(file, place)),
       data: (work) => records.write(work),
-      records,
+      records: { ...records, clear: (id) => records.clear(id, this.#stopping.signal) },
       pause: nextTurn,
     };
     await records.ready();
-    await mend(files);
+    const left = await mend(files);
     this.#files = files;
+    this.#records = records;
+    this.#resume(files, left);
   }
 
   async stop(): Promise<void> {
+    this.#stopping.abort(serverStopping());
+    await this.#resuming;
     await this.#running;
     await Promise.all(this.#settling);
+  }
+
+  /** Goes on with deletions, one after another. What fails is tried again by the next start. */
+  #resume(files: Files, ids: readonly string[]): void {
+    const { signal } = this.#stopping;
+    for (const id of ids) {
+      if (this.#resumed.has(id)) continue;
+      this.#resumed.add(id);
+      const release = files.records.hold(id);
+      const resumed = this.#resuming
+        .then(() => copyCleared(files, [id], () => this.#queued(files, [id])))
+        .then(
+          () => void this.#resumed.delete(id),
+          (cause: unknown) => {
+            if (!signal.aborted) this.#logger.error(`The record of the deleted user ${id} cannot go yet`, { cause });
+          },
+        );
+      this.#resuming = resumed.finally(release);
+    }
   }
 
   /** Copies for those who wait, several of them together, until nobody waits. */
@@ -166,28 +213,20 @@ class Following implements FollowingRecords {
 
   async #catchUp(files: Files): Promise<void> {
     await Promise.all(this.#settling);
-    while (
-      await this.#copy(
-        files,
-        files.readSystem((tx) => tx.marked(COPIED_TOGETHER)),
-      )
-    ) {
-      await Promise.all(this.#settling);
-    }
+    this.#resume(files, await copyMarked(files));
     this.#isBehind = false;
   }
 
-  /** false: nothing was marked. */
-  async #copy(files: Files, ids: readonly string[]): Promise<boolean> {
+  async #copy(files: Files, ids: readonly string[]): Promise<void> {
     const copied = await copy(files, ids);
-    if (copied === null) return false;
+    if (copied === null) return;
+    if (copied.left.length > 0) this.#isBehind = true;
     // Nobody waits for it: a mark that stays is copied again by the next start.
     const settled = settle(files, copied).catch((cause: unknown) => {
       this.#logger.error("The marks of copied accounts could not be taken off", { cause });
     });
     this.#settling.add(settled);
     void settled.then(() => this.#settling.delete(settled));
-    return true;
   }
 }
 
@@ -215,7 +254,7 @@ function accountsView(sql: Readable, place: string): AccountsView {
       return row === null ? null : membersOf(row);
     },
     markOf: (id) => markOf.get(sql, { userId: id })?.mark ?? null,
-    marked: (limit) => markedUsers.all(sql, { limit }).map(({ userId }) => userId),
+    marked: (page) => markedUsers.all(sql, page).map(({ userId: id, mark }) => ({ id, mark })),
     accountsAfter: (after, limit) => accountsAfter.all(sql, { after, limit }).map(membersOf),
     seen() {
       const row = following.get(sql, {});

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import type { AccountMembers, RecordsTx } from "../../../access/account-records.ts";
-import { type AccountsTx, copy, type Files, mend, settle } from "./machine.ts";
+import { type AccountsTx, copy, copyCleared, type Files, mend, settle } from "./machine.ts";
 
 // Two files in memory, whose commits are the only steps: a seeded loop picks the next one, and may crash before or after it.
 
@@ -12,6 +12,8 @@ interface SystemFile {
 }
 interface DataFile {
   records: Map<string, AccountMembers & { bio: string }>;
+  /** How many other records refer to one; a foreign key, as it were. */
+  references: Map<string, number>;
   seen: { count: number; mark: number };
 }
 interface Disk {
@@ -20,14 +22,26 @@ interface Disk {
 }
 
 /** Mistakes that the simulation has to find. */
-type Mistake = "no mark" | "unmark any" | "no births" | "unheard" | "no agreement" | "no comparison";
+type Mistake =
+  | "no mark"
+  | "unmark any"
+  | "no births"
+  | "unheard"
+  | "no agreement"
+  | "no comparison"
+  | "removed all the same";
 
 function accountsTx(file: SystemFile, mistake: Mistake | null): AccountsTx {
   const ordered = () => [...file.accounts.values()].sort((a, b) => a.birth - b.birth);
   return {
     account: (id) => file.accounts.get(id) ?? null,
     markOf: (id) => file.marks.get(id) ?? null,
-    marked: (limit) => [...file.marks.keys()].slice(0, limit),
+    marked: ({ after, limit }) =>
+      [...file.marks]
+        .map(([id, mark]) => ({ id, mark }))
+        .filter(({ mark }) => mark > after)
+        .sort((a, b) => a.mark - b.mark)
+        .slice(0, limit),
     accountsAfter: (birth, limit) =>
       ordered()
         .filter((one) => one.birth > birth)
@@ -49,13 +63,20 @@ function accountsTx(file: SystemFile, mistake: Mistake | null): AccountsTx {
 }
 
 function recordsTx(file: DataFile, mistake: Mistake | null): RecordsTx {
+  const isReferred = (id: string) => file.references.has(id) && mistake !== "removed all the same";
   return {
     put(account) {
       const stored = file.records.get(account.id);
       const isSame = stored?.birth === account.birth || mistake === "no births";
+      if (!isSame && isReferred(account.id)) return false;
       file.records.set(account.id, { ...account, bio: (isSame ? stored?.bio : undefined) ?? "" });
+      return true;
     },
-    remove: (id) => void file.records.delete(id),
+    remove(id) {
+      if (isReferred(id)) return false;
+      file.records.delete(id);
+      return true;
+    },
     heard(mark) {
       file.seen.mark = mistake === "unheard" ? 0 : Math.max(file.seen.mark, mark);
       return ++file.seen.count;
@@ -84,6 +105,7 @@ const idle = async (): Promise<void> => {
 class Server implements Files {
   readonly #disk: Disk;
   readonly #mistake: Mistake | null;
+  readonly #held = new Map<string, number>();
   #commits: Record<keyof Disk, (() => void)[]> = { system: [], data: [] };
 
   constructor(disk: Disk, mistake: Mistake | null) {
@@ -108,6 +130,22 @@ class Server implements Files {
           .sort()
           .slice(0, limit),
       seen: () => (this.#mistake === "no comparison" ? { count: Number.MAX_SAFE_INTEGER, mark: 0 } : { ...data.seen }),
+      isReferred: (id, account) => data.references.has(id) && data.records.get(id)?.birth !== account?.birth,
+      hold: (id) => {
+        this.#held.set(id, (this.#held.get(id) ?? 0) + 1);
+        return () => void this.#held.set(id, (this.#held.get(id) ?? 1) - 1);
+      },
+      clear: async (id) => {
+        const step = (): boolean => {
+          const left = (data.references.get(id) ?? 1) - 1;
+          if (left > 0) data.references.set(id, left);
+          else data.references.delete(id);
+          return left > 0;
+        };
+        // What was asked before the user was held.
+        await this.#commit("data", () => {});
+        while (data.references.has(id) && (await this.#commit("data", step)));
+      },
     };
   }
 
@@ -120,9 +158,19 @@ class Server implements Files {
   pause = (): Promise<void> => Promise.resolve();
 
   /** Copies an account. Resolves when the record is on disk. */
-  async copied(id: string): Promise<void> {
-    const done = await copy(this, [id]);
-    if (done !== null) void settle(this, done);
+  copied(id: string): Promise<void> {
+    return copyCleared(this, [id], async () => {
+      const done = await copy(this, [id]);
+      if (done !== null) void settle(this, done);
+    });
+  }
+
+  /** Makes another record refer to a user, unless the user goes. */
+  refer(id: string): void {
+    const { records, references } = this.#disk.data;
+    void this.#commit("data", () => {
+      if (records.has(id) && (this.#held.get(id) ?? 0) === 0) references.set(id, (references.get(id) ?? 0) + 1);
+    });
   }
 
   /** The commits of a file stay in their order. */
@@ -161,7 +209,7 @@ async function simulated({ seed, mistake: given, restores = false, crashAt }: Ru
   const random = seeded(seed);
   let disk: Disk = {
     system: { accounts: new Map(), marks: new Map(), seen: { last: 0, count: null } },
-    data: { records: new Map(), seen: { count: 0, mark: 0 } },
+    data: { records: new Map(), references: new Map(), seen: { count: 0, mark: 0 } },
   };
   let births = 0;
   const account = (id: string): AccountMembers => ({
@@ -187,27 +235,42 @@ async function simulated({ seed, mistake: given, restores = false, crashAt }: Ru
     for (let tries = 0; ; tries++) {
       const server = new Server(disk, mistake);
       let end: "mended" | null = null;
-      void mend(server).then(() => {
+      let left: readonly string[] = [];
+      void mend(server).then((ids) => {
+        left = ids;
         end = "mended";
       });
       await idle();
       // The third start is left alone.
       const crashes = tries < 2 ? (crashAt ?? Math.floor(random() * 12)) : Number.POSITIVE_INFINITY;
       for (let commits = 0; server.waiting > 0 && commits < crashes; commits++) await server.commitOne(random);
-      if (end !== null) return compared() ?? server;
+      if (end !== null) {
+        const problem = compared(left);
+        if (problem !== null) return problem;
+        for (const id of left) void server.copied(id);
+        if (tries < 2) return server;
+        while (server.waiting > 0) await server.commitOne(random);
+        return compared([]) ?? server;
+      }
       if (tries === 2) return "the start has not ended";
     }
   }
 
-  function compared(): string | null {
+  /** `left`: records that go on to be cleared beside requests. */
+  function compared(left: readonly string[]): string | null {
     const { system, data } = disk;
+    for (const id of left) if (!data.references.has(id)) return `${id} is left without a reference`;
     for (const [id, one] of system.accounts) {
+      if (left.includes(id)) continue;
       const { bio, ...record } = data.records.get(id) ?? { bio: "" };
       if (!Bun.deepEquals(one, record)) return `the record of ${id} differs`;
       if (!["", `of ${one.birth}`].includes(bio)) return `${id} has fields of somebody before`;
     }
-    for (const id of data.records.keys()) if (!system.accounts.has(id)) return `record ${id} has no account`;
-    if (system.marks.size > 0) return "something is still marked";
+    for (const id of data.references.keys()) if (!data.records.has(id)) return `something refers to ${id}, who is gone`;
+    for (const id of data.records.keys()) {
+      if (!system.accounts.has(id) && !left.includes(id)) return `record ${id} has no account`;
+    }
+    for (const id of system.marks.keys()) if (!left.includes(id)) return `${id} is still marked`;
     if (data.seen.count < (system.seen.count ?? 0) || data.seen.mark > system.seen.last)
       return "the next start compares";
     return null;
@@ -232,6 +295,10 @@ async function simulated({ seed, mistake: given, restores = false, crashAt }: Ru
     function ask(): void {
       const id = PEOPLE[Math.floor(random() * PEOPLE.length)] ?? "";
       const kind = random();
+      if (kind > 0.8) {
+        server.refer(id);
+        return;
+      }
       if (kind < 0.15) {
         void server.data(() => {
           const record = disk.data.records.get(id);
@@ -241,6 +308,8 @@ async function simulated({ seed, mistake: given, restores = false, crashAt }: Ru
       }
       const { system, data } = disk;
       open.set(id, (open.get(id) ?? 0) + 1);
+      // What may delete the account keeps others from referring to it meanwhile.
+      const release = kind < 0.5 ? server.records.hold(id) : () => {};
       const work = server.system((tx) => {
         const present = tx.account(id);
         if (present === null) system.accounts.set(id, account(id));
@@ -250,6 +319,7 @@ async function simulated({ seed, mistake: given, restores = false, crashAt }: Ru
       });
       void work
         .then(() => server.copied(id))
+        .finally(release)
         .then(() => {
           const isAlone = open.get(id) === 1;
           open.set(id, (open.get(id) ?? 1) - 1);
@@ -287,7 +357,7 @@ test("both files agree when they are restored from copies of different moments",
   expect(await firstProblem(seeds(SEEDS, { restores: true }))).toBe(null);
 }, 120_000);
 
-test.each<Mistake>(["no mark", "unmark any", "no births"])(
+test.each<Mistake>(["no mark", "unmark any", "no births", "removed all the same"])(
   "the simulation finds the mistake: %s",
   async (mistake) => {
     expect(await firstProblem(seeds(SEEDS, { mistake }))).toBeString();

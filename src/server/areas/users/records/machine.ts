@@ -6,7 +6,10 @@ import type { AccountMembers, RecordsTx } from "../../../access/account-records.
 // creates, changes or deletes the account. What is marked is copied, then the mark is taken off; copying twice does no harm. So a crash
 // between any two commits loses nothing: `mend` copies what is marked before anything is answered.
 //
-//   sign-up, change, deletion   system: account + mark  → data: record  → system: mark off
+//   sign-up, change   system: account + mark  → data: record                              → system: mark off
+//   deletion          system: account + mark  → data: references, in steps → data: record  → system: mark off
+//
+// A record to which others refer stays, with its mark, until its references have ended. Nothing begins to refer to it meanwhile.
 //
 // Each file also knows how far it has seen the other one: one that is older than that was restored, and then all is compared.
 
@@ -14,7 +17,8 @@ import type { AccountMembers, RecordsTx } from "../../../access/account-records.
 export interface AccountsTx {
   account(id: string): AccountMembers | null;
   markOf(id: string): number | null;
-  marked(limit: number): string[];
+  /** Returns marks in their order, after the one with this number. */
+  marked(page: { after: number; limit: number }): { id: string; mark: number }[];
   /** Returns accounts in order of creation, after the one with this birth. */
   accountsAfter(birth: number, limit: number): AccountMembers[];
   /** Lists the account, with a number that grows with each commit that marks. */
@@ -34,6 +38,12 @@ export interface RecordsView {
   isCopy(id: string, account: AccountMembers | null): boolean;
   ids(page: { after: string; limit: number }): string[];
   seen(): { readonly count: number; readonly mark: number };
+  /** Whether a record has to go for this account, or for none, and other records refer to it. */
+  isReferred(id: string, account: AccountMembers | null): boolean;
+  /** Keeps others from beginning to refer to it, until the returned function is called. */
+  hold(id: string): () => void;
+  /** Ends the references to it, in several commits. */
+  clear(id: string): Promise<void>;
 }
 
 export interface Files {
@@ -51,6 +61,8 @@ const TOGETHER = 100;
 
 /** A copy that is on disk, and whose marks are to be taken off. */
 export interface Copied {
+  /** Records that others refer to, and that have to go: they keep their marks. */
+  left: readonly string[];
   marks: readonly { id: string; mark: number }[];
   count: number;
 }
@@ -64,14 +76,35 @@ export async function copy({ readSystem, data }: Files, ids: readonly string[]):
     }),
   );
   if (found.length === 0) return null;
-  const count = await data((tx) => {
+  const { left, count } = await data((tx) => {
+    const left = new Set<string>();
     for (const { id, account } of found) {
-      if (account === null) tx.remove(id);
-      else tx.put(account);
+      const isDone = account === null ? tx.remove(id) : tx.put(account);
+      if (!isDone) left.add(id);
     }
-    return tx.heard(Math.max(...found.map(({ mark }) => mark)));
+    return { left, count: tx.heard(Math.max(...found.map(({ mark }) => mark))) };
   });
-  return { marks: found, count };
+  return { left: [...left], marks: found.filter(({ id }) => !left.has(id)), count };
+}
+
+/** Copies accounts by `copied`, after the references to records that go have ended. */
+export function copyCleared(files: Files, ids: readonly string[], copied: () => Promise<void>): Promise<void> {
+  const { records, readSystem } = files;
+  const going = ids.filter((id) =>
+    records.isReferred(
+      id,
+      readSystem((tx) => tx.account(id)),
+    ),
+  );
+  if (going.length === 0) return copied();
+  const releases = going.map((id) => records.hold(id));
+  const clear = async (): Promise<void> => {
+    for (const id of going) await records.clear(id);
+    await copied();
+  };
+  return clear().finally(() => {
+    for (const release of releases) release();
+  });
 }
 
 /** Takes the marks of copied accounts off, but for those that were marked again. */
@@ -81,20 +114,35 @@ export const settle = ({ system }: Files, { marks, count }: Copied): Promise<voi
     for (const { id, mark } of marks) tx.unmark(id, mark);
   });
 
-/** Does what a crash, a restore or the first start has left, before anything is answered. */
-export async function mend(files: Files): Promise<void> {
+/**
+ * Does what a crash, a restore or the first start has left, before anything is answered. Returns the records that others refer to, and
+ * that have to go.
+ */
+export async function mend(files: Files): Promise<string[]> {
   // First: what follows moves the counts that tell.
   if (isApart(files)) await compare(files);
-  for (;;) {
-    const copied = await copy(
-      files,
-      files.readSystem((tx) => tx.marked(TOGETHER)),
-    );
-    if (copied === null) break;
-    await settle(files, copied);
-  }
+  const left = await copyMarked(files);
   // From now on the file is known to have been compared, also where there was nothing to copy.
   if (files.records.seen().count === 0) await files.data((tx) => tx.heard(0));
+  return left;
+}
+
+/** Copies all that is marked. Returns the records that keep their marks. */
+export async function copyMarked(files: Files): Promise<string[]> {
+  const left: string[] = [];
+  for (let after = 0; ; ) {
+    const page = files.readSystem((tx) => tx.marked({ after, limit: TOGETHER }));
+    const last = page.at(-1);
+    if (last === undefined) return left;
+    after = last.mark;
+    const copied = await copy(
+      files,
+      page.map(({ id }) => id),
+    );
+    if (copied === null) continue;
+    left.push(...copied.left);
+    await settle(files, copied);
+  }
 }
 
 /** Whether one of the files is older than the other one has seen it: it was restored, or has never had a record. */

@@ -64,8 +64,13 @@ export const markOf = reading((db, v: { userId: string }) =>
   db.select({ mark: userMarks.mark }).from(userMarks).where(eq(userMarks.userId, v.userId)),
 );
 
-export const markedUsers = reading((db, v: { limit: number }) =>
-  db.select({ userId: userMarks.userId }).from(userMarks).orderBy(asc(userMarks.mark)).limit(v.limit),
+export const markedUsers = reading((db, v: { after: number; limit: number }) =>
+  db
+    .select({ userId: userMarks.userId, mark: userMarks.mark })
+    .from(userMarks)
+    .where(gt(userMarks.mark, v.after))
+    .orderBy(asc(userMarks.mark))
+    .limit(v.limit),
 );
 
 /** Takes a mark off, unless there is a later one. */
