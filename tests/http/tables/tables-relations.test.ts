@@ -168,16 +168,12 @@ test.each<[unknown, string]>([
   expect([answer.status, Object.keys(answer.body.data ?? {})]).toEqual([400, [name]]);
 });
 
-test("[TB632] [TB606] a relation without an index names it; if, batches by filter and subscriptions take none", async () => {
+test("[TB632] [TB606] a relation without an index names it; subscriptions take none", async () => {
   const query = { filter: JSON.stringify([{ some: { table: "open", where: [["rank", "==", 1]] } }]) };
   expect(JSON.stringify((await ann.get(`${PATH}/docs`, { query })).body)).toContain(
     'indexes: [{ fields: [\\"rank\\"] }]',
   );
   const filter = JSON.parse(JSON.stringify([relation("some", "open")]));
-  const byFilter = { action: "delete", filter };
-  expect((await platform.service.post(`${PATH}/docs/batch-by-filter`, byFilter)).status).toBe(400);
-  const condition = encodeURIComponent(JSON.stringify(filter));
-  expect((await platform.service.patch(`${PATH}/docs/d1?if=${condition}`, { title: "x" })).status).toBe(400);
   const socket = await openSocket(`${platform.wsUrl}/api/realtime`);
   socket.send({ type: "auth", token: ann.token });
   socket.send({ type: "subscribe", channel: "realtime:shared:docs", filters: filter });

@@ -193,6 +193,17 @@ export const MEMBER_WEIGHT_BYTES = 32;
  * texts, ordering them or comparing JSON: up to 20 ms.
  */
 export const CONDITION_COST_MAX = 8 * 1024 * 1024;
+/**
+ * Records that the relations of `if`, or of a batch by filter for one record, examine; up to 20 ms. A relation counts as
+ * RELATION_ROWS more, and one of its conditions as CONDITION_ROWS: each is a statement, which may have to be prepared.
+ */
+export const RELATED_ROWS_MAX = 10_000;
+export const RELATION_ROWS = 15;
+export const CONDITION_ROWS = 2;
+/** Weights of a byte of stored text, or JSON, that the conditions of such relations search, copy or parse. */
+export const RELATED_SEARCH_COST = 8;
+export const RELATED_COPY_COST = 12;
+export const RELATED_BYTE_COST = 2;
 /** Weight of a character compared without case. */
 export const ANY_CASE_COST = 8;
 /** Weight of a value of `in` and `not in`, and of a character that is only compared for equality. */

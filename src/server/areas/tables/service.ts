@@ -50,10 +50,10 @@ import {
 } from "./write/batch.ts";
 import { type CascadeSteps, createCascadeSteps, mayDeleteInSteps } from "./write/cascade-steps.ts";
 import { parsePatch } from "./write/changes.ts";
+import { createConditions } from "./write/conditions.ts";
 import { createAfterHooks } from "./write/hook-calls.ts";
 import { createMutations, type Mutations } from "./write/mutations.ts";
 import { checkPatternCost } from "./write/operations.ts";
-import { preconditionOfText } from "./write/preconditions.ts";
 import { prepareLarge } from "./write/prepared.ts";
 import { createRecordWrites } from "./write/record-writes.ts";
 import { CascadeTooLarge } from "./write/referring.ts";
@@ -103,6 +103,8 @@ export function createTableService(deps: {
     sources.find({ namespace: model.namespace, instanceId: null, table: model.name }, { anyInstance: true }).table;
   const mutations = createMutations({ rights, writes: createRecordWrites({ ...deps, rights, tableOf }) });
   const steps = createCascadeSteps({ writes, tableOf });
+  const asking = createAsking(rights);
+  const conditions = createConditions({ rights, asking });
 
   const expanding = createExpanding({ tableOf, rights });
   const reads = createReads({ rights, expanding });
@@ -122,7 +124,7 @@ export function createTableService(deps: {
   const get = reading(reads.get);
   const modelOf = (address: TableAddress): TableModel => sources.find(address).table.model;
   const signing = createFileSigning(deps);
-  const forms = createFormWrites({ ...deps, sources, writes, mutations });
+  const forms = createFormWrites({ ...deps, sources, writes, mutations, conditions });
   return {
     get,
     ...createDownloads({ ...deps, get, modelOf, signing }),
@@ -141,10 +143,10 @@ export function createTableService(deps: {
     count: reading(reads.count),
     aggregate: reading(aggregating.aggregate),
     search: reading(search.search),
-    ...createTableWrites({ sources, writes, mutations, steps }),
-    ...createTableBatches({ sources, writes, mutations, steps, rights, turns }),
-    ...createTransactions({ sources, writes, mutations, turns, namespaces: deps.namespaces }),
-    ...createAppTransactions({ ...deps, sources, writes, mutations, asking: createAsking(rights), former }),
+    ...createTableWrites({ sources, writes, mutations, steps, conditions }),
+    ...createTableBatches({ sources, writes, mutations, steps, conditions, rights, turns }),
+    ...createTransactions({ sources, writes, mutations, conditions, turns, namespaces: deps.namespaces }),
+    ...createAppTransactions({ ...deps, sources, writes, mutations, asking, former }),
     /** Executes requests with an idempotency key at most once. */
     once: createOnce({ ...deps, instances, rights, lookups }),
     door: createTableDoor({ sources, namespaces: deps.namespaces, rights, instances, lookups }),
@@ -169,9 +171,10 @@ interface WriteDeps {
   writes: Writes;
   mutations: Mutations;
   steps: CascadeSteps;
+  conditions: ReturnType<typeof createConditions>;
 }
 
-function createTableWrites({ sources, writes, mutations, steps }: WriteDeps) {
+function createTableWrites({ sources, writes, mutations, steps, conditions }: WriteDeps) {
   return {
     async insert(
       principal: Principal,
@@ -217,7 +220,7 @@ function createTableWrites({ sources, writes, mutations, steps }: WriteDeps) {
       const grants = await writes.grants(asker, table.model, ["update"]);
       const patch = parsePatch(table.model, table.validator, await body());
       if (file === null) return missing(principal, address, grants, id);
-      const condition = preconditionOfText(table.model, options?.condition ?? null);
+      const condition = await conditions.ofText(asker, table.model, options?.condition ?? null);
       const update = (context: WriteContext) => mutations.update(context, grants, table, id, patch, { condition });
       return writes.run(file, asker, update, { keep: options?.keep });
     },
@@ -234,7 +237,7 @@ function createTableWrites({ sources, writes, mutations, steps }: WriteDeps) {
       const grants = await writes.grants(asker, table.model, ["delete"]);
       options?.checkForm();
       if (file === null) return missing(principal, address, grants, id);
-      const condition = preconditionOfText(table.model, options?.condition ?? null);
+      const condition = await conditions.ofText(asker, table.model, options?.condition ?? null);
       const remove = () =>
         writes.run(file, asker, (context) => mutations.delete(context, grants, table, id, { condition }));
       try {
@@ -260,6 +263,7 @@ function createTableBatches({
   writes,
   mutations,
   steps,
+  conditions,
   rights,
   turns,
 }: WriteDeps & { rights: ReturnType<typeof createRecordRights>; turns: Scheduler }) {
@@ -301,7 +305,8 @@ function createTableBatches({
       const asker = { principal, rules };
       await writes.grants(asker, table.model, ["update", "delete"], { demand: "either" });
       const value = await body();
-      const parsed = parseByFilter(table, value);
+      const filters = [value.filter, value.orFilter];
+      const parsed = parseByFilter(table, value, await conditions.find(asker, table.model, filters));
       const grants = await writes.grants(asker, table.model, [value.action]);
       if (file === null) return { processed: 0, succeeded: 0 };
       return runByFilter({ mutations, writes, steps, rights, caller, keep }, asker, grants, table, file, parsed);

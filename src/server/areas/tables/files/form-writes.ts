@@ -11,8 +11,8 @@ import type { Table } from "../records/namespaces.ts";
 import type { Asker } from "../rules/access.ts";
 import type { WriteGrants } from "../write/asking.ts";
 import { parsePatch } from "../write/changes.ts";
+import type { createConditions } from "../write/conditions.ts";
 import type { Mutations } from "../write/mutations.ts";
-import { preconditionOfText } from "../write/preconditions.ts";
 import { preparedRecord } from "../write/record-writes.ts";
 import { checkHasTarget, conflictColumn } from "../write/upserts.ts";
 import { NOT_PREPARED, type Prepared, type WriteContext } from "../write/write-context.ts";
@@ -48,10 +48,11 @@ export function createFormWrites(deps: {
   sources: Sources;
   writes: Writes;
   mutations: Mutations;
+  conditions: Pick<ReturnType<typeof createConditions>, "ofText">;
   files: () => RecordFiles;
   clock: Clock;
 }) {
-  const { sources, writes, mutations } = deps;
+  const { sources, writes, mutations, conditions } = deps;
 
   /**
    * Reads the form, and writes. `changeOf` returns the change for the record's JSON, and throws for a form that is wrong; the change
@@ -134,7 +135,7 @@ export function createFormWrites(deps: {
       const grants = await writes.grants(asker, table.model, ["update"]);
       request.checkForm();
       if (file === null) return options.missing(grants);
-      const condition = preconditionOfText(table.model, options.condition);
+      const condition = await conditions.ofText(asker, table.model, options.condition);
       const changeOf = (body: JsonObject) => {
         const patch = parsePatch(table.model, table.validator, body);
         return (context: WriteContext) => mutations.update(context, grants, table, id, patch, { condition });

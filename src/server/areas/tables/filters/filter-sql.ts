@@ -68,12 +68,12 @@ export function filterToSql(
 }
 
 /** Number of relations around a filter, and the alias of the record in which the innermost stands. */
-interface Inside {
+export interface Inside {
   level: number;
   outer: string;
 }
 
-const OUTSIDE: Inside = { level: 0, outer: "" };
+export const OUTSIDE: Inside = { level: 0, outer: "" };
 
 function groupToSql(group: Group, alias: string, form: Form, inside: Inside): SqlCondition {
   if (group.kind === "join") return { sql: joinToSql(group, alias, inside.outer), params: [] };
@@ -90,7 +90,8 @@ function groupToSql(group: Group, alias: string, form: Form, inside: Inside): Sq
 /** Alias of a related table. No table has this name: names do not begin with `_platform`. A statement with it reads several tables. */
 export const RELATED = "_platform_related";
 
-function relationToSql(
+/** Returns whether a relation holds for the record of `outer`. */
+export function relationToSql(
   { kind, filters, model, index, readable }: Relation,
   outer: string,
   level: number,

@@ -1,7 +1,15 @@
 import type { SqlValue } from "../../../db/index.ts";
 import type { FieldPath } from "../model/field-path.ts";
 import { isAreaOperator, OPERATORS } from "../model/operators.ts";
-import { type Condition, isLinked, isListCondition, type ParsedFilter, type Relation, relationsIn } from "./filter.ts";
+import {
+  type Condition,
+  isLinked,
+  isListCondition,
+  type Join,
+  type ParsedFilter,
+  type Relation,
+  relationsIn,
+} from "./filter.ts";
 import { lengthOf } from "./slots.ts";
 import type { Sort } from "./sort.ts";
 
@@ -83,9 +91,15 @@ export function relatedCost(cost: ReadCost, filter: ParsedFilter): ReadCost {
 export const hasHeavyRelation = (filter: ParsedFilter): boolean =>
   relationsIn(filter).some((relation) => (placesOf(relation) ?? Number.POSITIVE_INFINITY) > RELATION_PLACES_MAX);
 
-/** Returns the number of places of its index that answer a relation; null when it may examine any number of records. */
-function placesOf({ model, index, filters: [{ all, groups }], isRequested }: Relation): number | null {
-  if (isRequested) return null;
+/** What of a relation enters its index: conditions and comparisons with the outer record, by equality. */
+export interface Entering {
+  conditions: readonly Condition[];
+  joins: readonly Join[];
+  /** Whether they lead to one record of a unique index at most. */
+  isSingle: boolean;
+}
+
+export function enteringOf({ model, index, filters: [{ all, groups }] }: Relation): Entering {
   const { columns = [], isUnique = false } = model.indexes.find(({ name }) => name === index) ?? {};
   const byEqual = (operator: string): boolean => operator === "==" || operator === "in";
   const conditions = all.filter(({ field, operator }) => !field.isJson && byEqual(operator));
@@ -93,13 +107,25 @@ function placesOf({ model, index, filters: [{ all, groups }], isRequested }: Rel
   const equal = new Set([...conditions, ...joins].map(({ field }) => field.name));
   const end = columns.findIndex((column) => !equal.has(column));
   const entered = new Set(end === -1 ? columns : columns.slice(0, end));
-  const isSingle = isUnique && entered.size === columns.length;
   const isEntering = ({ field }: { field: FieldPath }): boolean => entered.has(field.name);
-  const isAllEntering = conditions.length + joins.length === all.length + groups.length;
-  if (!isSingle && !(isAllEntering && conditions.every(isEntering) && joins.every(isEntering))) return null;
-  return conditions
-    .filter(isEntering)
-    .reduce((places, one) => places * (isListCondition(one) ? one.value.length : 1), 1);
+  return {
+    conditions: conditions.filter(isEntering),
+    joins: joins.filter(isEntering),
+    isSingle: isUnique && entered.size === columns.length,
+  };
+}
+
+/** Returns the number of places of an index at which the conditions look. */
+export const placesIn = ({ conditions }: Entering): number =>
+  conditions.reduce((places, one) => places * (isListCondition(one) ? one.value.length : 1), 1);
+
+/** Returns the number of places of its index that answer a relation; null when it may examine any number of records. */
+function placesOf(relation: Relation): number | null {
+  if (relation.isRequested) return null;
+  const entering = enteringOf(relation);
+  const { all, groups } = relation.filters[0];
+  const isExact = entering.conditions.length + entering.joins.length === all.length + groups.length;
+  return entering.isSingle || isExact ? placesIn(entering) : null;
 }
 
 /**
@@ -126,7 +152,7 @@ export const isQuick = (cost: ReadCost, rows: number, bytes: number): boolean =>
 export const isLight = ({ fixedNs }: ReadCost): boolean => fixedNs <= QUICK_READ_NS / 2;
 
 /** Returns the number of ids that a condition on several references names. */
-const idCount = ({ operator, value }: Condition): number =>
+export const idCount = ({ operator, value }: Condition): number =>
   operator === "has" ? 1 : Array.isArray(value) ? value.length : lengthOf(value);
 
 /** Whether a condition may take long for one record. */

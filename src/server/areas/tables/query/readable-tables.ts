@@ -12,43 +12,69 @@ import type { Asker, Grant, RecordRights } from "../rules/access.ts";
 /** For filters without relations. */
 export const NO_RELATIONS: ReadableTables = () => "nothing";
 
-/** Adds the names of the tables that the relations of a filter may ask. Texts of requests have few levels. */
+/** Adds the names of the tables that the relations of a filter may ask. Filters of requests have few levels. */
 function addTables(value: unknown, names: Set<string>): void {
   if (typeof value !== "object" || value === null) return;
   if ("table" in value && typeof value.table === "string") names.add(value.table);
   for (const inside of Object.values(value)) addTables(inside, names);
 }
 
+/** Rights to read the tables that the relations of filters may ask. */
+export type RelatedGrants = ReadonlyMap<TableModel, Grant>;
+
+/** Finds the rights to read the tables that the relations of filters on a table may ask; null where they name none. */
+export type FindRelatedGrants = (
+  asker: Asker,
+  model: TableModel,
+  filters: readonly unknown[],
+) => MaybePromise<RelatedGrants | null>;
+
+export const createRelatedGrants =
+  (rights: RecordRights): FindRelatedGrants =>
+  (asker, { siblings }, filters) => {
+    const names = new Set<string>();
+    for (const filter of filters) addTables(filter, names);
+    const asked = [...siblings.values()].filter(({ name }) => names.has(name));
+    if (asked.length === 0) return null;
+    const grants = new Map<TableModel, Grant>();
+    const pending: Promise<void>[] = [];
+    for (const model of asked) {
+      const kept = chain(rights.grant(asker, model, "read"), (grant) => void grants.set(model, grant));
+      if (isPromise(kept)) pending.push(kept);
+    }
+    return pending.length === 0 ? grants : Promise.all(pending).then(() => grants);
+  };
+
+/** Returns what relations may ask by these rights. */
+export function readableOf(principal: Principal, grantOf: (model: TableModel) => Grant | undefined): ReadableTables {
+  const readable: ReadableTables = (model) => {
+    const grant = grantOf(model);
+    if (grant === undefined || grant.kind === "none") return "nothing";
+    if (grant.kind === "all") return "all";
+    if (grant.kind === "filter") return grant.filter;
+    throw forbidden(`The read rule of ${model.name} looks at each record, so that no relation can ask this table`);
+  };
+  readable.seesAddresses = seesAddresses(principal);
+  return readable;
+}
+
 /** Finds what a caller may read of the tables that the relations of its filters may ask, by their read rules. [TB630] */
 export function createReadableTables(rights: RecordRights) {
+  const find = createRelatedGrants(rights);
   return (
     principal: Principal,
     { table, rules }: { table: Table; rules: Asker["rules"] },
     values: CountValues,
   ): MaybePromise<ReadableTables> => {
-    if (values.filter === undefined && values.orFilter === undefined) return NO_RELATIONS;
-    const names = new Set<string>();
+    const filters: unknown[] = [];
     for (const name of ["filter", "orFilter"] as const) {
       const text = values[name] ?? "";
       // The usual filter has neither, and is parsed once.
-      if (text.includes('"table"') || text.includes("\\")) addTables(filterJson(text, name), names);
+      if (text.includes('"table"') || text.includes("\\")) filters.push(filterJson(text, name));
     }
-    if (names.size === 0) return NO_RELATIONS;
-    const asked = [...table.model.siblings.values()].filter(({ name }) => names.has(name));
-    const grants = new Map<TableModel, Grant>();
-    const pending: Promise<void>[] = [];
-    for (const model of asked) {
-      const kept = chain(rights.grant({ principal, rules }, model, "read"), (grant) => void grants.set(model, grant));
-      if (isPromise(kept)) pending.push(kept);
-    }
-    const readable: ReadableTables = (model) => {
-      const grant = grants.get(model);
-      if (grant === undefined || grant.kind === "none") return "nothing";
-      if (grant.kind === "all") return "all";
-      if (grant.kind === "filter") return grant.filter;
-      throw forbidden(`The read rule of ${model.name} looks at each record, so that no relation can ask this table`);
-    };
-    readable.seesAddresses = seesAddresses(principal);
-    return pending.length === 0 ? readable : Promise.all(pending).then(() => readable);
+    if (filters.length === 0) return NO_RELATIONS;
+    return chain(find({ principal, rules }, table.model, filters), (grants) =>
+      grants === null ? NO_RELATIONS : readableOf(principal, (model) => grants.get(model)),
+    );
   };
 }

@@ -1,7 +1,15 @@
 import type { MatchFilter, MatchGroup } from "../../../../kernel/records/filter-match.ts";
 import { valueAt } from "../../../../kernel/records/value-path.ts";
 import type { TableRecord } from "../../../config/types.ts";
-import { type Condition, type Group, hasRelations, isRelation, type ParsedFilter, plain } from "../filters/filter.ts";
+import {
+  type Condition,
+  type Group,
+  hasRelations,
+  isRelation,
+  type ParsedFilter,
+  plain,
+  type Relation,
+} from "../filters/filter.ts";
 import type { RuleScope } from "../lookups/calls.ts";
 import { relatedPlaces } from "../lookups/plan.ts";
 
@@ -11,7 +19,18 @@ const TRUE: MatchGroup = { kind: "not", filters: [] };
 const FALSE: MatchGroup = { kind: "or", filters: [] };
 
 /** Returns the filter for this record: its relations are looked up, and replaced by what was found. */
-export function settled(filter: ParsedFilter, record: TableRecord, rules: Pick<RuleScope, "some">): MatchFilter {
+export const settled = (filter: ParsedFilter, record: TableRecord, rules: Pick<RuleScope, "some">): MatchFilter =>
+  settledBy(filter, record, ({ model, filters: [related] }) => rules.some(model.name, related));
+
+/**
+ * Returns the filter for this record, with what `isFound` answers in place of its relations: whether there is such a record. In these,
+ * the values of this record stand in place of its fields.
+ */
+export function settledBy(
+  filter: ParsedFilter,
+  record: TableRecord,
+  isFound: (relation: Relation) => boolean,
+): MatchFilter {
   if (!hasRelations(filter)) return plain(filter);
   const settle = (one: ParsedFilter): MatchFilter => ({
     all: one.all,
@@ -20,8 +39,8 @@ export function settled(filter: ParsedFilter, record: TableRecord, rules: Pick<R
       if (group.kind === "join") return FALSE;
       if (!isRelation(group)) return { kind: group.kind, filters: group.filters.map(settle) };
       const related = relatedTo(group.filters[0], record);
-      const isFound = related !== null && rules.some(group.model.name, related);
-      return isFound === (group.kind === "some") ? TRUE : FALSE;
+      const some = related !== null && isFound({ ...group, filters: [related] });
+      return some === (group.kind === "some") ? TRUE : FALSE;
     }),
   });
   return settle(filter);

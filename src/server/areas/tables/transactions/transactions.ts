@@ -17,9 +17,9 @@ import type { Namespace, Table } from "../records/namespaces.ts";
 import { type Asker, denied, mayAllow } from "../rules/access.ts";
 import type { Asking, WriteGrants } from "../write/asking.ts";
 import { parsePatch } from "../write/changes.ts";
+import type { FindConditions, Precondition } from "../write/conditions.ts";
 import type { Mutations } from "../write/mutations.ts";
 import { checkPatternCost, Operations, type Place, type PlacedRecord } from "../write/operations.ts";
-import { type Precondition, preconditionOf } from "../write/preconditions.ts";
 import { type LargeBody, prepareLarge } from "../write/prepared.ts";
 import { checkHasTarget, conflictColumn } from "../write/upserts.ts";
 import type { WriteContext } from "../write/write-context.ts";
@@ -61,16 +61,21 @@ export function createTransactions(deps: {
   sources: Sources;
   writes: Writes;
   mutations: Mutations;
+  conditions: { find: FindConditions };
   turns: Scheduler;
   namespaces: ReadonlyMap<string, Namespace>;
 }): Transactions {
-  const { sources, writes, mutations, turns, namespaces } = deps;
+  const { sources, writes, mutations, conditions, turns, namespaces } = deps;
   return {
     async transact(principal, address, body, { caller, keep } = {}) {
       const namespace = namespaces.get(address.namespace);
       if (namespace !== undefined && !mayWriteIn(principal, namespace)) throw denied(principal);
       const { tables, file, rules } = await sources.forTransaction(principal, address);
-      const steps = stepsOf((await body()).operations, tables, address.namespace);
+      const { operations } = await body();
+      const [any] = tables.values();
+      const filters = operations.map((operation) => ("if" in operation ? operation.if : null));
+      const found = await conditions.find({ principal, rules }, any?.model, filters);
+      const steps = stepsOf(operations, tables, { namespace: address.namespace, conditions: found });
       const grants = await grantsOf(writes, { principal, rules }, steps);
       checkPatternCost(placedRecords(steps));
       const tableNames = steps.map(({ table }) => table.model.name);
@@ -101,7 +106,11 @@ function mayWriteIn(principal: Principal, { tables, name }: Namespace): boolean 
 }
 
 /** Resolves the tables of the operations. Errors: 404 for an unknown table; 400 for too many values in conditions. */
-function stepsOf(operations: readonly Operation[], tables: ReadonlyMap<string, Table>, namespace: string): Step[] {
+function stepsOf(
+  operations: readonly Operation[],
+  tables: ReadonlyMap<string, Table>,
+  { namespace, conditions }: { namespace: string; conditions: Awaited<ReturnType<FindConditions>> },
+): Step[] {
   let values = 0;
   return operations.map((operation, index) => {
     const name = `operations.${index}`;
@@ -115,7 +124,7 @@ function stepsOf(operations: readonly Operation[], tables: ReadonlyMap<string, T
       const message = `${name}.if: the conditions of one transaction have at most ${CONDITION_VALUES_MAX} values together`;
       throw badField(`${name}.if`, "too_long", message);
     }
-    const condition = "if" in operation ? preconditionOf(table.model, operation.if, `${name}.if`) : null;
+    const condition = "if" in operation ? conditions.ofOperation(table.model, operation.if, `${name}.if`) : null;
     return { operation, table, place: { operation: name, fields: `${name}.data` }, condition };
   });
 }

@@ -228,6 +228,7 @@ class Trial {
           cascadeCost: 0,
           linkedIds: 0,
           conditionCost: 0,
+          related: { rows: 0, bytes: 0 },
           grantsAsked: 0,
           stored: new StoredBytes(),
           afterCommit: [],

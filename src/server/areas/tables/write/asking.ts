@@ -30,7 +30,7 @@ export interface Asking {
    * Returns the read grant at this point of the transaction. Its filter hides records, which are not looked at further. [TB118]
    * [TB204]
    */
-  readingNow(context: WriteContext, read: Grant, table: Table): Grant;
+  readingNow(context: WriteContext, read: Grant, table: Pick<Table, "model">): Grant;
   /**
    * Returns the grants at this operation of a batch, before its record is looked up: a rule that denied by a lookup may allow by
    * now, and if it does not, nothing reveals whether there is such a record. Errors: 401, 403. [TB204]

@@ -4,25 +4,27 @@ import { nextTurn } from "../../../../kernel/time/scheduler.ts";
 import type { BatchResult } from "../../../config/app/index.ts";
 import type { TableRecord } from "../../../config/types.ts";
 import type { DatabaseFile, ReadCaller } from "../../../db/index.ts";
-import { isEmpty, NO_FILTER, type ParsedFilter, parseFilter, plain, withBoth } from "../filters/filter.ts";
+import { isEmpty, NO_FILTER, type ParsedFilter, parseFilter, withBoth } from "../filters/filter.ts";
 import {
   BATCH_BY_FILTER_RECORDS_MAX,
   BATCH_OPERATIONS_MAX,
   CONDITION_COST_MAX,
   LINKED_IDS_MAX,
+  RELATED_ROWS_MAX,
   RULE_RECORDS_MAX,
 } from "../limits.ts";
 import type { BatchBody, ByFilterBody } from "../model/requests.ts";
-import { filtersOf } from "../query/list-query.ts";
 import { matchesOf } from "../query/matches.ts";
 import { pagesOf } from "../query/pages.ts";
 import { firstById, tooManyToAsk } from "../query/reads.ts";
+import { settledNow } from "../query/related-now.ts";
 import type { Table } from "../records/namespaces.ts";
 import type { Asker, Grant, RecordRights } from "../rules/access.ts";
 import { Suspended } from "../rules/decisions.ts";
 import { touch, type WriteGrants } from "./asking.ts";
 import { type CascadeSteps, mayDeleteInSteps } from "./cascade-steps.ts";
 import { type Patch, parsePatch, settledPatch } from "./changes.ts";
+import type { BatchFilter, FindConditions } from "./conditions.ts";
 import type { Mutations } from "./mutations.ts";
 import { Operations, type PlacedRecord } from "./operations.ts";
 import { costOf } from "./preconditions.ts";
@@ -90,22 +92,25 @@ export function runBatch(
 
 export type ByFilterResult = { processed: number; succeeded: number };
 
-export interface ByFilter {
-  filter: ParsedFilter;
+export interface ByFilter extends BatchFilter {
   /** Changes of the records; null when deleting. */
   patch: Patch | null;
 }
 
 /** Parses a batch by filter. Errors: 400, also without conditions, because the whole table would be changed. [TB39] */
-export function parseByFilter(table: Table, body: ByFilterBody): ByFilter {
+export function parseByFilter(
+  table: Table,
+  body: ByFilterBody,
+  conditions: Awaited<ReturnType<FindConditions>>,
+): ByFilter {
   const { model, validator } = table;
-  const filter = filtersOf(model, body);
-  if (isEmpty(filter)) {
+  const asked = conditions.ofBatch(model, body);
+  if (isEmpty(asked.filter)) {
     throw badField("filter", "required", "filter or orFilter must have a condition");
   }
-  if (body.action === "delete") return { filter, patch: null };
+  if (body.action === "delete") return { ...asked, patch: null };
   // No record's own texts are sent back to several.
-  return { filter, patch: settledPatch(parsePatch(model, validator, body.data), {}, () => false) };
+  return { ...asked, patch: settledPatch(parsePatch(model, validator, body.data), {}, () => false) };
 }
 
 /**
@@ -161,16 +166,18 @@ function changeThose(
 ): ByFilterResult {
   let processed = 0;
   let succeeded = 0;
+  const { related } = context;
   const operations = new Operations(context);
   for (const id of ids) {
     // A bound of one request is reached; repeating the request continues with the rest.
     if (context.stored.isUsedUp || context.conditionCost > CONDITION_COST_MAX) break;
     // The rest is left for a record with many.
     if (context.linkedIds > LINKED_IDS_MAX / 2) break;
+    if (related.rows > RELATED_ROWS_MAX || related.bytes > CONDITION_COST_MAX) break;
     operations.run(id, () => {
       const record = table.store.get(context.tx, id);
       touch(context, table, id);
-      if (record === null || !stillMatches(context, body.filter, record)) return;
+      if (record === null || !stillMatches(context, body.filterNow(context), record)) return;
       try {
         if (!isReadable(rights, grants.read, context, table, record)) return;
       } catch (cause) {
@@ -190,10 +197,15 @@ function changeThose(
   return { processed, succeeded };
 }
 
-/** Whether the record still matches. Errors: as `boundedCost`. */
+/** Whether the record still matches. Errors: as `boundedCost`; 413 for relations that examine too much for one record. */
 function stillMatches(context: WriteContext, filter: ParsedFilter, record: TableRecord): boolean {
   context.conditionCost += boundedCost(filter, record);
-  return matches(plain(filter), record);
+  const { tx, related } = context;
+  const examined = { rows: 0, bytes: 0 };
+  const isMatch = matches(settledNow(tx, filter, record, examined), record);
+  related.rows += examined.rows;
+  related.bytes += examined.bytes;
+  return isMatch;
 }
 
 /** Returns the cost as `costOf` does. Errors: 413 for a record that alone takes too long to compare. */
@@ -220,6 +232,7 @@ async function readableIds(
   const ids: string[] = [];
   const byId = { ...NO_FILTER, all: filter.all.filter(({ field }) => field.name === "id") };
   let seenCount = 0;
+  const examined = { rows: 0, bytes: 0 };
   for (let last: string | null = null; ; ) {
     const behind =
       last === null ? NO_FILTER : parseFilter(table.model, [["id", ">", last]], { name: "id", conditionsMax: 1 });
@@ -236,7 +249,7 @@ async function readableIds(
         await nextTurn();
         cost = 0;
       }
-      if (matches(plain(filter), record)) ids.push(String(record["id"]));
+      if (matches(settledNow(file, filter, record, examined), record)) ids.push(String(record["id"]));
     }
     if ((records.length < limit && !isCut) || ids.length >= limit) return ids.slice(0, limit);
     last = String(records.at(-1)?.["id"]);

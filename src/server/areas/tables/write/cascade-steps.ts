@@ -9,7 +9,8 @@ import type { Column, ReferenceEdge, TableModel } from "../model/model.ts";
 import type { Table } from "../records/namespaces.ts";
 import type { Asker } from "../rules/access.ts";
 import { type CascadeContext, clearReferences, deleteCascading, inOrder, referred } from "./cascade.ts";
-import { assertMeets, filterOf, type Precondition } from "./preconditions.ts";
+import type { Precondition } from "./conditions.ts";
+import { assertMeets } from "./preconditions.ts";
 import { CascadeTooLarge, referringOf } from "./referring.ts";
 import type { Writes } from "./writes.ts";
 
@@ -98,12 +99,11 @@ export function createCascadeSteps(deps: { writes: Writes; tableOf(model: TableM
 
   return {
     async clear(asker, file, table, id, { condition } = { condition: null }) {
-      const filter = filterOf(condition);
       const steps = await planned({ file, tableOf }, table, id);
       for (let at = 0; at < steps.length; ) {
         at = await writes.run(file, asker, (context) => {
-          const record = filter === null ? null : table.store.get(context.tx, id);
-          if (filter !== null && record !== null) assertMeets(context, filter, record);
+          const record = condition === null ? null : table.store.get(context.tx, id);
+          if (condition !== null && record !== null) assertMeets(context, condition.filterNow(context), record);
           return performSome(context, tableOf, steps, at);
         });
       }

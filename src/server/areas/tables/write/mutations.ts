@@ -6,8 +6,9 @@ import { denied, type Grant, type RecordRights } from "../rules/access.ts";
 import { together } from "../rules/decisions.ts";
 import { type Asking, createAsking, sentIn, touch, type WriteGrants } from "./asking.ts";
 import { applyChanges, type Patch, resolvePatch, sentNames, settledPatch } from "./changes.ts";
+import type { Precondition } from "./conditions.ts";
 import { refuseFixed } from "./fixed.ts";
-import { assertMeets, filterOf, type Precondition } from "./preconditions.ts";
+import { assertMeets } from "./preconditions.ts";
 import type { RecordWrites } from "./record-writes.ts";
 import { dependingField, mayNotTell } from "./telling.ts";
 import { createUpsert, type Upsert } from "./upserts.ts";
@@ -93,7 +94,7 @@ export function createMutations(deps: { rights: RecordRights; writes: RecordWrit
       const record = find(context, grants, table, { id, known }, grants.update);
       const isReadable = () => covers(context, grants.read, table, { record });
       const patch = settledPatch(asked, record, isReadable);
-      const filter = filterOf(condition);
+      const filter = condition?.filterNow(context) ?? null;
       const changes = resolved(context, grants, table, patch, record);
       const next = () => applyChanges(table.model, record, changes, patch.deletions);
       const mayUpdate = () =>
@@ -113,7 +114,7 @@ export function createMutations(deps: { rights: RecordRights; writes: RecordWrit
     delete(context, granted, table, id, { known, condition = null } = {}) {
       const grants = present(context, granted, table, ["delete"]);
       const record = find(context, grants, table, { id, known }, grants.delete);
-      const filter = filterOf(condition);
+      const filter = condition?.filterNow(context) ?? null;
       const mayDelete = () => covers(context, grants.delete, table, { record });
       const isAllowed = filter === null ? mayDelete : () => mayAsk(context, grants, table, record, mayDelete);
       if (!mayChange(context, record, isAllowed)) throw denied(context.principal);

@@ -3,71 +3,35 @@ import type { JsonValue } from "../../../../kernel/json/json.ts";
 import { matches } from "../../../../kernel/records/filter-match.ts";
 import { valueAt } from "../../../../kernel/records/value-path.ts";
 import type { TableRecord } from "../../../config/types.ts";
-import {
-  type Condition,
-  conditionsIn,
-  isLinked,
-  isListCondition,
-  type ParsedFilter,
-  parseFilter,
-  plain,
-} from "../filters/filter.ts";
-import { filterJson } from "../filters/filter-json.ts";
-import { ANY_CASE_COST, CONDITION_COST_MAX, FILTER_CONDITIONS_MAX, LISTED_VALUE_COST, SAME_COST } from "../limits.ts";
-import type { TableModel } from "../model/model.ts";
+import { type Condition, isLinked, isListCondition, type ParsedFilter } from "../filters/filter.ts";
+import { ownConditionsIn } from "../filters/own-parts.ts";
+import { ANY_CASE_COST, CONDITION_COST_MAX, LISTED_VALUE_COST, SAME_COST } from "../limits.ts";
 import { OPERATORS } from "../model/operators.ts";
-import { markPlaced } from "../model/problems.ts";
 import { roughBytes } from "../model/record-size.ts";
+import { settledNow } from "../query/related-now.ts";
 import type { WriteContext } from "./write-context.ts";
-
-/** Condition (`if`) of a change on the stored record. A problem of its form is thrown once the record is found. [TB302] */
-export type Precondition = { filter: ParsedFilter } | { fault: unknown };
-
-/** Returns the condition of an operation; null when there is none. `value` is JSON. Errors of its form name `name` in full. */
-export function preconditionOf(model: TableModel, value: unknown, name: string): Precondition | null {
-  if (value === undefined || value === null) return null;
-  const condition = held(() => parseFilter(model, value, optionsFor(name)));
-  if ("fault" in condition) markPlaced(condition.fault);
-  return condition;
-}
-
-/** Returns the condition in a request's query, or null. */
-export const preconditionOfText = (model: TableModel, text: string | null): Precondition | null =>
-  text === null ? null : held(() => parseFilter(model, filterJson(text, "if"), optionsFor("if")));
-
-const optionsFor = (name: string) => ({ name, conditionsMax: FILTER_CONDITIONS_MAX });
-
-function held(parse: () => ParsedFilter): Precondition {
-  try {
-    return { filter: parse() };
-  } catch (fault) {
-    return { fault };
-  }
-}
-
-/** Returns the filter of a condition; null when there is none. Errors: 400 for its form. */
-export function filterOf(condition: Precondition | null): ParsedFilter | null {
-  if (condition === null) return null;
-  if ("fault" in condition) throw condition.fault;
-  return condition.filter;
-}
 
 /**
  * Checks the condition on a record. Errors: 412 for a record that does not meet it; 413 when evaluating it would take too long.
- * [TB303]
+ * [TB303] [TB611]
  */
 export function assertMeets(context: WriteContext, filter: ParsedFilter, record: TableRecord): void {
   context.conditionCost += costOf(filter, record);
   if (context.conditionCost > CONDITION_COST_MAX) {
     throw tooLarge("The conditions of `if` compare too much text or JSON; compare shorter fields, or a version");
   }
-  if (!matches(plain(filter), record)) throw new AppError(412, "The stored record does not meet the condition of `if`");
+  if (!matches(settledNow(context.tx, filter, record, context.related), record)) {
+    throw new AppError(412, "The stored record does not meet the condition of `if`");
+  }
 }
 
-/** Returns the cost of evaluating the filter on this record, in the unit of CONDITION_COST_MAX; stops counting above that. */
+/**
+ * Returns the cost of evaluating the filter's own conditions on this record, in the unit of CONDITION_COST_MAX; stops counting above
+ * that.
+ */
 export function costOf(filter: ParsedFilter, record: TableRecord): number {
   let cost = 0;
-  for (const condition of conditionsIn(filter)) {
+  for (const condition of ownConditionsIn(filter)) {
     cost += costOfOne(condition, valueAt(record, condition.field) ?? null);
     if (cost > CONDITION_COST_MAX) break;
   }

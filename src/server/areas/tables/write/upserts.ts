@@ -10,8 +10,9 @@ import { denied, type Grant } from "../rules/access.ts";
 import { together } from "../rules/decisions.ts";
 import { type Asking, sentIn, touch, type WriteGrants } from "./asking.ts";
 import { applyChanges, parsePatch, refuseOperators, resolvePatch, sentNames, settledPatch } from "./changes.ts";
+import type { Precondition } from "./conditions.ts";
 import { refuseFixed } from "./fixed.ts";
-import { assertMeets, filterOf, type Precondition } from "./preconditions.ts";
+import { assertMeets } from "./preconditions.ts";
 import type { RecordWrites } from "./record-writes.ts";
 import { referringOf } from "./referring.ts";
 import { dependingField, mayNotTell } from "./telling.ts";
@@ -34,7 +35,7 @@ export function createUpsert({ asking, writes }: { asking: Asking; writes: Recor
     const asked = upsertAsks(context, grants, table);
     const wanted = ownValue(withInstants(table.model, body), target.name) ?? null;
     checkTarget(table, target, wanted);
-    const filter = filterOf(condition);
+    const filter = condition?.filterNow(context) ?? null;
     const reading = asked.read || filter !== null ? readingNow(context, grants.read, table) : ANY;
     const stored = wanted === null ? null : visible(context, table, { target, wanted }, reading);
     if (stored === HIDDEN) {

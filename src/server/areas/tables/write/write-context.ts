@@ -7,6 +7,7 @@ import type { RuleScope } from "../lookups/calls.ts";
 import { type JsonTexts, NO_TEXTS } from "../model/codec.ts";
 import type { TableModel } from "../model/model.ts";
 import type { StoredBytes } from "../model/record-size.ts";
+import type { Examined } from "../query/related-now.ts";
 import type { Decisions } from "../rules/decisions.ts";
 
 /** Results of a large request's preparation before its transaction. */
@@ -59,6 +60,8 @@ export interface WriteContext {
   linkedIds: number;
   /** Cost of the conditions of `if` so far. [TB303] */
   conditionCost: number;
+  /** What the relations of conditions have examined so far. [TB611] */
+  related: Examined;
   /** Number of grants determined again in this transaction. */
   grantsAsked: number;
   /** Bytes of the stored records that the write changes. [TB148] */

@@ -139,6 +139,7 @@ export function createWrites(deps: {
                 linkedIds: 0,
                 grantsAsked: 0,
                 conditionCost: 0,
+                related: { rows: 0, bytes: 0 },
                 stored: new StoredBytes(),
                 prepared,
                 afterCommit,
