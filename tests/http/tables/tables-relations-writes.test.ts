@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import type { JsonObject } from "../../../src/kernel/json/json.ts";
+import type { JsonObject, JsonValue } from "../../../src/kernel/json/json.ts";
 import { type HttpClient, type SignedIn, signIn, type TestPlatform, testPlatform } from "../../support/index.ts";
 import { sendForm } from "./tables-files-support.ts";
 
@@ -46,13 +46,13 @@ async function insert(table: string, record: JsonObject): Promise<void> {
   expect((await platform.service.post(`${PATH}/${table}`, record)).status).toBe(201);
 }
 const onDoc = ["docId", "==", { field: "id" }];
-const some = (table: string, ...where: unknown[]) => [{ some: { table, where: [onDoc, ...where] } }];
-const none = (table: string, ...where: unknown[]) => [{ none: { table, where: [onDoc, ...where] } }];
+const some = (table: string, ...where: JsonValue[]) => [{ some: { table, where: [onDoc, ...where] } }];
+const none = (table: string, ...where: JsonValue[]) => [{ none: { table, where: [onDoc, ...where] } }];
 
 /** The statuses of every way to change d1 under a condition. */
-async function changed(client: HttpClient, condition: unknown): Promise<string> {
+async function changed(client: HttpClient, condition: JsonValue): Promise<string> {
   const query = `?if=${encodeURIComponent(JSON.stringify(condition))}`;
-  const operation = (more: object) =>
+  const operation = (more: JsonObject) =>
     client.post("/api/db/shared/transaction", { operations: [{ table: "docs", if: condition, ...more }] });
   const form = { method: "PATCH", record: { title: "d1" } };
   const byFilter = await client.post<{ processed: number }>(`${PATH}/docs/batch-by-filter`, {
@@ -72,7 +72,7 @@ async function changed(client: HttpClient, condition: unknown): Promise<string> 
 
 test("[TB610] if and batches by filter ask relations among the records that the caller may read", async () => {
   const callers: HttpClient[] = [ann, bob, platform.service];
-  const all = async (condition: unknown) => {
+  const all = async (condition: JsonValue) => {
     const answers: string[] = [];
     for (const client of callers) answers.push(await changed(client, condition));
     return answers;
@@ -105,7 +105,7 @@ test("[TB610] a relation that is not valid is 400 and named", async () => {
     [[{ some: { table: "nobody", where: [] } }], "0.some.table"],
     [[{ some: { table: "open", where: [["text", "==", "x"]] } }], "0.some"],
     [some("open", ["nothing", "==", 1]), "0.some.where.1"],
-  ] as const) {
+  ] as [JsonValue, string][]) {
     const query = `?if=${encodeURIComponent(JSON.stringify(condition))}`;
     const patch = await ann.patch<{ data: object }>(`${PATH}/docs/d1${query}`, { title: "x" });
     const operations = [{ table: "docs", action: "delete", id: "d1", if: condition }];
@@ -124,7 +124,8 @@ test("[TB610] inside a transaction they see what it has done, and rights that it
   const ofAnn = { docId: "d1", authorId: ann.id };
   await insert("looked", { id: "seen", ...ofAnn });
   const update = { table: "docs", action: "update", id: "d1", data: { title: "d1" } };
-  const run = async (...operations: object[]) => (await ann.post("/api/db/shared/transaction", { operations })).status;
+  const run = async (...operations: JsonObject[]) =>
+    (await ann.post("/api/db/shared/transaction", { operations })).status;
   expect(await run({ ...update, if: some("looked") })).toBe(200);
   // The right to read `looked` hangs on this record.
   expect(await run({ table: "mine", action: "delete", id: "a" }, { ...update, if: some("looked") })).toBe(412);
@@ -142,7 +143,7 @@ test("[TB610] a batch by filter whose read rule looks at each record asks relati
     ["r1", "shown"],
     ["r2", "hidden"],
     ["r3", "shown"],
-  ] as const) {
+  ] as [JsonValue, string][]) {
     await insert("perRecord", { id, docId: id === "r3" ? "d9" : "d1", text });
   }
   const filter = [{ some: { table: "open", where: [["docId", "==", { field: "docId" }]] } }];
@@ -168,7 +169,7 @@ test("[TB611] relations of one request examine at most 10,000 records: 413", asy
   await insert("docs", { id: "few", title: "x" });
   await fill("open", "many", 10_001);
   await fill("open", "few", 200, { text: "y".repeat(10_000) });
-  const if_ = async (id: string, condition: unknown) =>
+  const if_ = async (id: string, condition: JsonValue) =>
     (await ann.patch(`${PATH}/docs/${id}?if=${encodeURIComponent(JSON.stringify(condition))}`, { title: "x" })).status;
   expect(await if_("many", some("open", ["text", "==", "x"]))).toBe(413);
   expect(await if_("few", some("open", ["text", "==", "x"]))).toBe(412);
