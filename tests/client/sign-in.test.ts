@@ -93,6 +93,17 @@ test("[TC30] an invitation signs in", async () => {
   expect(client.auth.user).toMatchObject({ email, displayName: "Bob", emailVerified: true });
 });
 
+test("[AU367] who has an account accepts an invitation with data signed in", async () => {
+  const { client, email } = await member();
+  const invitation = { email, data: { team: "Acme" } };
+  expect((await platform.service.post("/api/auth/admin/users/invite", invitation)).status).toBe(201);
+  const token = mailedToken(platform, email);
+  expect(await errorOf(clubClient(platform.url).auth.acceptInvite({ token }))).toMatchObject({ status: 401 });
+  const { user } = await client.auth.acceptInvite({ token });
+  expect(user?.email).toBe(email);
+  expect(client.auth.user?.email).toBe(email);
+});
+
 test("[TC30] [TC33] with a second factor a sign-in is completed by a code or a recovery code", async () => {
   const { client, email } = await member();
   await steadyStep();

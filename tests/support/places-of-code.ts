@@ -1,5 +1,6 @@
 /** Paths of the config that take a function; `*` stands for a name chosen by the config. */
 export const PLACES_OF_CODE = [
+  "auth.hooks.afterAccept",
   "auth.hooks.afterDelete",
   "auth.hooks.afterSignup",
   "auth.oauth.*.profile",

@@ -94,7 +94,14 @@ export async function roomsWorld(config: RoomsConfig): Promise<RoomsWorld> {
     find: (sessionId: string, userId: string) =>
       ended.has(sessionId)
         ? null
-        : { role: roles.get(userId) ?? "user", email: null, emailVerified: false, isAnonymous: false, tokenVersion: 0 },
+        : {
+            role: roles.get(userId) ?? "user",
+            email: null,
+            emailVerified: false,
+            isAnonymous: false,
+            invitation: null,
+            tokenVersion: 0,
+          },
     onEnd(listener: (sessionId: string) => void) {
       listeners.add(listener);
       return () => listeners.delete(listener);

@@ -131,8 +131,17 @@ export interface AdminUsers {
   }>;
   /** Creates a user. Errors: `conflict` for a known address. */
   create(user: NewUser): Promise<AdminUser>;
-  /** Mails a link with which the user sets a password. */
-  invite(invitation: { email: string; role?: string; metadata?: JsonObject; redirectUrl?: string }): Promise<AdminUser>;
+  /** Mails a link with which the user sets a password. With `data`, a user who has an account is invited too. */
+  invite(invitation: {
+    email: string;
+    role?: string;
+    metadata?: JsonObject;
+    language?: string;
+    redirectUrl?: string;
+    data?: JsonObject;
+    /** Id of the user who invites. */
+    invitedBy?: string;
+  }): Promise<AdminUser>;
   /** Imports up to 1,000 users, all or none. Returns their ids in order. */
   import(users: readonly ImportedUser[]): Promise<string[]>;
   update(id: string, changes: UserChanges): Promise<AdminUser>;

@@ -80,7 +80,10 @@ export function createAccount(context: ClientContext, signIns: SignIns): Account
       request: (mail) => done(post("request-password-reset", mail)),
       use: (reset) => done(post("reset-password", reset)),
     },
-    acceptInvite: (invitation) => enter("accept-invite", invitation),
+    async acceptInvite(invitation) {
+      const answer = await own<SignInAnswer | { user: User }>("POST", "accept-invite", invitation);
+      return "user" in answer && !("accessToken" in answer) ? { user: await takeUser(answer) } : complete(answer);
+    },
     async deleteMe() {
       await session.ready;
       const userId = transport.userId();

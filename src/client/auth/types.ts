@@ -184,6 +184,10 @@ export interface Auth {
     request(mail: MailRequest): Promise<void>;
     use(reset: { token: string; newPassword: string; keepPasskeys?: boolean }): Promise<void>;
   };
+  /**
+   * Accepts an invitation, and signs in. One with data, of a user who has an account, is accepted by that user, signed in. Errors:
+   * `unauthenticated` and `forbidden` for anybody else.
+   */
   acceptInvite(invitation: {
     token: string;
     password?: string;

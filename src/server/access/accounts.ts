@@ -3,6 +3,7 @@ import { requireJsonSize } from "../../kernel/fields.ts";
 import type { JsonObject } from "../../kernel/json/json.ts";
 import type { SignInMeans } from "../config/shapes/sign-in.ts";
 import type { ImportedUser, User, UserChanges, UserEntry, UserInvitation } from "../config/shapes/users.ts";
+import type { AcceptedInvitation } from "../config/types.ts";
 import type { Actor, Transaction } from "../db/index.ts";
 import { METADATA_MAX_BYTES } from "./limits.ts";
 
@@ -82,11 +83,12 @@ export interface Accounts {
   /** Creates an account. Errors: 409 if the email or id is taken. */
   create(account: NewAccount, by: Actor): Promise<Account>;
   /**
-   * Mails a link that sets a password, to a new user or one who has never signed in; earlier links of the same user become invalid.
-   * Absent members leave an existing user unchanged. Errors: 400 for the redirect, 409 for a user who has signed in or is disabled,
-   * 429 for too many mails to the address.
+   * Mails a link that accepts an invitation, to a new user or one who has never signed in, whose earlier links without `data` become
+   * invalid; with `data`, also to one who has signed in, whose role and metadata stay. Absent members leave an existing user unchanged.
+   * Errors: 400 for the redirect and an unknown inviter, 409 for a user who is disabled, or has signed in and gets no `data`, 429 for
+   * too many mails to the address.
    */
-  invite(invitation: Invitation, by: Actor): Promise<Account>;
+  invite(invitation: Invitation, by: Actor): Promise<{ account: Account; link: string }>;
   /** Creates all accounts or none. Errors: 409 naming `users.N.email`, `users.N.id` or `users.N.identities`. */
   import(accounts: readonly ImportedAccount[], by: Actor): Promise<string[]>;
   /**
@@ -114,11 +116,14 @@ export interface Accounts {
   passwordHashProblem(text: string): string | null;
 }
 
+type AccountHappening = { event: "signup" | "delete" } | { event: "accept"; invitation: AcceptedInvitation };
+
 /** Notifies triggers and webhooks of account changes, inside the transaction of the change. */
 export interface AccountNotes {
   /** Whether any trigger or webhook listens to such events. */
-  isWatched(event: "signup" | "delete"): boolean;
-  note(tx: Transaction, change: { event: "signup" | "delete"; account: Account; by: Actor }): void;
+  isWatched(event: "signup" | "delete" | "accept"): boolean;
+  /** `invitation`: the accepted one. */
+  note(tx: Transaction, change: { account: Account; by: Actor } & AccountHappening): void;
 }
 
 /** Checks the size of a user's metadata, named as in the request. Errors: 413 above METADATA_MAX_BYTES of JSON each. */

@@ -11,7 +11,7 @@ const NOBODY = "anonymous";
 /** Returns the user as rules see them, with the current claims. */
 export function authOfAccount(account: Account): Auth {
   const { id, email, emailVerified, role, isAnonymous, customClaims } = account;
-  return frozenJson({ id, email, emailVerified, role, isAnonymous, custom: customClaims });
+  return frozenJson({ id, email, emailVerified, role, isAnonymous, custom: customClaims, invitation: null });
 }
 
 /**

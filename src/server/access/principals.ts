@@ -1,4 +1,5 @@
 import { AppError, unauthorized } from "../../kernel/errors.ts";
+import { frozenJson } from "../../kernel/json/frozen.ts";
 import { chain, type MaybePromise } from "../../kernel/maybe-promise.ts";
 import type { Account } from "./accounts.ts";
 import { ACT_AS_HEADER, actAs } from "./acting.ts";
@@ -68,11 +69,20 @@ export function createPrincipals(deps: {
     const session = deps.sessions.find(claims.sessionId, claims.userId);
     if (session === null || session.tokenVersion !== claims.version) throw unauthorized("Invalid token");
     const { role, email, emailVerified, isAnonymous } = session;
+    const invitation = session.invitation === null ? null : frozenJson({ data: session.invitation });
     return {
       kind: "user",
       sessionId: claims.sessionId,
       tokenVersion: claims.version,
-      auth: Object.freeze({ id: claims.userId, email, emailVerified, role, isAnonymous, custom: claims.custom }),
+      auth: Object.freeze({
+        id: claims.userId,
+        email,
+        emailVerified,
+        role,
+        isAnonymous,
+        custom: claims.custom,
+        invitation,
+      }),
     };
   };
   const ofToken = (token: string) => chain(deps.tokens.verify(token), present);

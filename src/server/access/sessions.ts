@@ -1,3 +1,5 @@
+import type { JsonObject } from "../../kernel/json/json.ts";
+
 /** The current state of a session's user; it overrides what an older token claims. */
 export interface SessionState {
   role: string;
@@ -10,6 +12,8 @@ export interface SessionState {
 export interface PresentSession extends SessionState {
   /** The version of the session's access tokens. Setting a password increments it, which invalidates earlier tokens. */
   tokenVersion: number;
+  /** The data of the invitation whose acceptance began the session; null: no such one. */
+  invitation: JsonObject | null;
 }
 
 /**

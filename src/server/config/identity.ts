@@ -12,4 +12,6 @@ export interface Auth {
   isAnonymous: boolean;
   /** The custom claims of the token. */
   custom: JsonObject;
+  /** The invitation whose acceptance began this session, if it was given `data`; null otherwise. */
+  invitation: { data: JsonObject } | null;
 }

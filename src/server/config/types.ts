@@ -3,6 +3,7 @@ export type * from "./context.ts";
 export type * from "./identity.ts";
 export type * from "./records.ts";
 export type {
+  AcceptedInvitation,
   AuthConfig,
   CaptchaConfig,
   MailContent,

@@ -124,7 +124,7 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
       secret: base.secrets.jwtSecret,
       notes: {
         isWatched: (event) => areas.triggers.accounts.isWatched(event),
-        note: (tx, { event, account, by }) => areas.triggers.accounts.note(tx, { event, by, user: adminUser(account) }),
+        note: (tx, { account, ...change }) => areas.triggers.accounts.note(tx, { ...change, user: adminUser(account) }),
       },
       onWrongGuess: ({ userId, email, way }) =>
         base.audit.failed(userId === null ? "users" : `users/${userId}`, { email, way }),

@@ -93,6 +93,7 @@ const CONFIG = `
       tokens: { audience: "others", claims: noting("auth.tokens.claims", (user) => ({})) },
       hooks: {
         afterSignup: noting("auth.hooks.afterSignup", (user, app) => undefined),
+        afterAccept: noting("auth.hooks.afterAccept", (user, invitation, app) => undefined),
         afterDelete: noting("auth.hooks.afterDelete", (user, app) => undefined),
       },
     },
@@ -257,6 +258,10 @@ async function workOnAll(round: number): Promise<void> {
   });
   answered("sign-up", made.body);
   await platform.service.delete(`/api/auth/admin/users/${made.body.user.id}`);
+  const invitation = { email: `invited-${round}@example.com`, data: DOC, sendMail: false };
+  const { link } = (await platform.service.post<{ link: string }>("/api/auth/admin/users/invite", invitation)).body;
+  const token = new URL(link).searchParams.get("token");
+  answered("invitation", (await platform.post("/api/auth/accept-invite", { token, password: "correct horse" })).body);
   await workOnSockets(round);
   for (const route of [`hello/${round}`, `app/callers-${round}`]) {
     const { status, body } = await user.get(`/api/functions/${route}`);

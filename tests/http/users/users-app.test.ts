@@ -19,7 +19,7 @@ const CONFIG = `{
             for (const arg of args) if (typeof arg === "object") for (const name in arg) arg[name] = "spoilt";
             results.push((await called) ?? null);
           } catch (error) {
-            results.push({ status: error.status ?? 0, data: error.data ?? {} });
+            results.push({ status: error.status ?? 0, data: error.data ?? {}, message: error.message });
           }
         }
         return { calls: [], results };
@@ -144,6 +144,7 @@ test("[US202] app.users.auth gives what a rule gets; null for an unknown and a d
     role: "editor",
     isAnonymous: false,
     custom: { team: 7 },
+    invitation: null,
   });
   expect(unknown).toBeNull();
   await call(["update", user.id, { disabled: true }]);
@@ -154,15 +155,19 @@ test("[US202] app.users.auth gives what a rule gets; null for an unknown and a d
 test("[US203] app.users.invite does what the endpoint does", async () => {
   const email = nextEmail();
   const [invited, bad, redirect, large] = await call(
-    ["invite", { email: email.toUpperCase(), role: "editor", metadata: { team: 7 } }],
-    ["invite", { email, disabled: true }],
-    ["invite", { email, redirectUrl: "https://evil.example.com/" }],
-    ["invite", { email, metadata: { text: "x".repeat(17_000) } }],
+    ["invite", email.toUpperCase(), { role: "editor", metadata: { team: 7 } }],
+    ["invite", email, { disabled: true }],
+    ["invite", email, { redirectUrl: "https://evil.example.com/" }],
+    ["invite", email, { metadata: { text: "x".repeat(17_000) } }],
   );
-  expect(invited).toEqual((await detail(String(invited?.id))) as Result);
-  expect(invited).toMatchObject({ email, role: "editor", metadata: { team: 7 }, emailVerified: false });
+  const user = invited?.["user"] as unknown as Result;
+  expect(user).toEqual((await detail(String(user.id))) as Result);
+  expect(user).toMatchObject({ email, role: "editor", metadata: { team: 7 }, emailVerified: false });
   expect([bad, redirect, large].map((one) => one?.status)).toEqual([400, 400, 413]);
   const token = mailedToken(platform, email);
   expect((await platform.post("/api/auth/accept-invite", { token, password: PASSWORD })).status).toBe(200);
-  expect(await call(["invite", { email }])).toMatchObject([{ status: 409 }]);
+  expect(await call(["invite", email])).toMatchObject([{ status: 409 }]);
+  expect(await call(["invite", { email: nextEmail() }])).toMatchObject([
+    { status: 400, message: expect.stringContaining("app.users.invite(email, {") },
+  ]);
 });

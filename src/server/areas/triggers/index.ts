@@ -4,14 +4,14 @@ import type { Clock } from "../../../kernel/clock.ts";
 import type { Ids } from "../../../kernel/ids.ts";
 import type { Logger } from "../../../kernel/logger.ts";
 import type { Foreground } from "../../../kernel/observing/foreground.ts";
-import type { AppAccess } from "../../config/app/index.ts";
+import type { AppAccess, User } from "../../config/app/index.ts";
 import type { PlatformConfig, Subject } from "../../config/types.ts";
 import type { DatabaseFile, OpenedFile } from "../../db/index.ts";
 import { Drains } from "./drains.ts";
 import type { Outboxes } from "./outboxes.ts";
 import { hookDefinition, type RunDefinition, triggerDefinition } from "./runs.ts";
 import { startScan } from "./scan.ts";
-import type { AccountNotes, FileNotes, PassJobs } from "./types.ts";
+import type { AccountNotes, FileNotes, Occurrence, PassJobs } from "./types.ts";
 import { compileWatches, type Filters, noteHappening, type Watch } from "./watches.ts";
 
 export { Outboxes } from "./outboxes.ts";
@@ -90,10 +90,10 @@ export function createTriggersArea(deps: {
     },
     accounts: {
       isWatched: (event) => watches.accounts.has(event),
-      note(tx, { event, by, user }) {
-        const [before, after] = event === "signup" ? [null, user] : [user, null];
+      note(tx, { event, by, user, invitation }) {
+        const [before, after] = event === "delete" ? [user, null] : [null, user];
         const subjectId = String(user["id"]);
-        const happening = { source: "auth", event, subjectId, instanceId: null, before, after, by };
+        const happening = { source: "auth", event, subjectId, instanceId: null, before, after, by, invitation };
         noteHappening(tx, watches.accounts, happening, context);
       },
     },
@@ -103,11 +103,23 @@ export function createTriggersArea(deps: {
   };
 }
 
+const NOTHING_INVITED = { role: null, data: {}, invitedBy: null };
+
 /** Returns the names of the jobs of `auth.hooks`. */
 function accountHooks({ auth }: WatchConfig) {
-  const { afterSignup, afterDelete } = auth?.hooks ?? {};
+  const { afterSignup, afterAccept, afterDelete } = auth?.hooks ?? {};
   const declared = [
     { name: "platform.afterSignup", on: "afterSignup", event: "signup", hook: afterSignup },
+    {
+      name: "platform.afterAccept",
+      on: "afterAccept",
+      event: "accept",
+      hook:
+        afterAccept === undefined
+          ? undefined
+          : (user: User, app: AppAccess, { invitation }: Occurrence) =>
+              afterAccept(user, invitation ?? NOTHING_INVITED, app),
+    },
     { name: "platform.afterDelete", on: "afterDelete", event: "delete", hook: afterDelete },
   ] as const;
   return declared.flatMap(({ hook, ...rest }) => (hook === undefined ? [] : [{ ...rest, hook }]));

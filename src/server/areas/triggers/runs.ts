@@ -56,7 +56,7 @@ export function triggerDefinition(name: string, config: TriggerConfig, deps: Run
 /** Returns the definition of the jobs of one of `auth.hooks`. */
 export function hookDefinition(
   name: string,
-  hook: (user: User, app: AppAccess) => unknown,
+  hook: (user: User, app: AppAccess, occurrence: Occurrence) => unknown,
   deps: RunDeps,
 ): RunDefinition {
   return {
@@ -64,11 +64,12 @@ export function hookDefinition(
     timeout: TIMEOUT_DEFAULT_SECONDS,
     concurrency: CONCURRENCY_DEFAULT,
     run(job) {
-      const { before, after, depth } = occurrenceOf(job.data);
+      const occurrence = occurrenceOf(job.data);
+      const { before, after, depth } = occurrence;
       if (depth >= DEPTH_MAX) throw deps.finalFailure(tooDeep(`The hook "${name}"`));
       // The data is written by the area of users.
       const user = (after ?? before) as unknown as User;
-      return runFrom(job, depth, deps, () => hook(user, deps.app()));
+      return runFrom(job, depth, deps, () => hook(user, deps.app(), occurrence));
     },
   };
 }

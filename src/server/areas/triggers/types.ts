@@ -1,4 +1,4 @@
-import type { ChangedBy, FileFacts, Subject } from "../../config/types.ts";
+import type { AcceptedInvitation, ChangedBy, FileFacts, Subject } from "../../config/types.ts";
 import type { Actor, Transaction } from "../../db/index.ts";
 import type { PassedJob } from "../../jobs/index.ts";
 
@@ -17,6 +17,8 @@ export interface Occurrence {
   instanceId: string | null;
   /** Time of the change, in ISO 8601. */
   at: string;
+  /** The accepted invitation; only for `hooks.afterAccept`. */
+  invitation?: AcceptedInvitation;
   /** Number of trigger runs that led to the change. */
   depth: number;
   /** The id of what was triggered first. Jobs of earlier versions have none. */
@@ -44,6 +46,9 @@ export interface FileNotes {
 
 /** Notifies triggers, webhooks and hooks of accounts. */
 export interface AccountNotes {
-  isWatched(event: "signup" | "delete"): boolean;
-  note(tx: Transaction, change: { event: "signup" | "delete"; by: Actor; user: Subject }): void;
+  isWatched(event: "signup" | "delete" | "accept"): boolean;
+  note(
+    tx: Transaction,
+    change: { event: "signup" | "delete" | "accept"; by: Actor; user: Subject; invitation?: AcceptedInvitation },
+  ): void;
 }

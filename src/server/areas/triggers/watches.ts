@@ -1,7 +1,7 @@
 import type { Clock } from "../../../kernel/clock.ts";
 import { reasonOf } from "../../../kernel/errors.ts";
 import type { Ids } from "../../../kernel/ids.ts";
-import type { AnyFilter, ChangedBy, EventSource, Subject } from "../../config/types.ts";
+import type { AcceptedInvitation, AnyFilter, ChangedBy, EventSource, Subject } from "../../config/types.ts";
 import type { Actor, Transaction } from "../../db/index.ts";
 import type { Causes } from "./causes.ts";
 import { GROUP_LENGTH_MAX } from "./limits.ts";
@@ -13,7 +13,7 @@ export interface Watch {
   path: string;
   /** Name of its jobs. */
   name: string;
-  on: EventSource;
+  on: EventSource | { auth: readonly string[] };
   filter: AnyFilter | undefined;
   /** Whether jobs about one record run one after another, in the order of the changes. */
   isOrdered: boolean;
@@ -47,6 +47,7 @@ export interface Happening {
   before: Subject | null;
   after: Subject | null;
   by: Actor;
+  invitation?: AcceptedInvitation | undefined;
 }
 
 /** The watches of one table, one bucket, or all accounts. */
@@ -133,7 +134,7 @@ export function noteHappening(
   happening: Happening,
   { clock, ids, causes }: { clock: Clock; ids: Ids; causes: Causes },
 ): void {
-  const { source, event, subjectId, instanceId, before, after } = happening;
+  const { source, event, subjectId, instanceId, before, after, invitation } = happening;
   const subject = after ?? before;
   const matched = subject === null ? [] : watches.of(event, subject, tx);
   if (matched.length === 0) return;
@@ -150,6 +151,7 @@ export function noteHappening(
     at: new Date(clock.now()).toISOString(),
     depth,
     root: root ?? id,
+    ...(invitation === undefined ? {} : { invitation }),
   };
   const data = JSON.stringify(occurrence);
   const row = { key: null, dueAt: null, data, secret: null };

@@ -1,4 +1,5 @@
 import { Type } from "typebox";
+import { badRequest } from "../../../kernel/errors.ts";
 import { jsonCopy } from "../../../kernel/json/copy.ts";
 import { createParser } from "../../../kernel/schema/parser.ts";
 import { nextTurn } from "../../../kernel/time/scheduler.ts";
@@ -44,8 +45,12 @@ export function createUsersAccessor(accounts: Accounts, passwordMinLength: numbe
       return { users, cursor: page.cursor };
     },
     create: async (user) => createUser(accounts, newParser.parse(jsonCopy({ ...user })), SERVER_ACTOR),
-    invite: async (invitation) =>
-      inviteUser(accounts, invitationParser.parse(jsonCopy({ ...invitation })), SERVER_ACTOR),
+    async invite(email, options = {}) {
+      if (typeof email !== "string") {
+        throw badRequest("app.users.invite takes the address first: app.users.invite(email, { role, data, … })");
+      }
+      return inviteUser(accounts, invitationParser.parse(jsonCopy({ ...options, email })), SERVER_ACTOR);
+    },
     update: async (id, changes) =>
       updateUser(accounts, id, changesParser.parse(jsonCopy({ ...changes })), SERVER_ACTOR),
     delete: async (id) => accounts.remove(id, SERVER_ACTOR),

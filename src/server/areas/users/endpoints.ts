@@ -47,6 +47,10 @@ const UserList = Type.Object(
   { description: "A page; `cursor` is null on the last one" },
 );
 const NewAnswer = Type.Object({ user: User }, { description: "The user; no tokens" });
+const InvitedAnswer = Type.Object(
+  { user: User, link: Type.Optional(Type.String({ description: "Only with `sendMail: false`" })) },
+  { description: "The user; no tokens" },
+);
 const Imported = Type.Object(
   { results: Type.Array(Type.Object({ id: Type.String(), success: Type.Literal(true) })) },
   { description: "In the order of the request" },
@@ -63,6 +67,9 @@ const ofAdministration = (limit: EndpointDeps["limit"]) =>
 function requireRight(principal: Principal, action: "read" | "write"): void {
   requireServiceKey(principal, ["auth", "admin", "*", action]);
 }
+
+/** The scope for what can take an account over. */
+const CREDENTIALS = ["auth", "credentials", "*", "write"] as const;
 
 const WITHOUT_READ = "A key without `auth:admin:*:read` gets the id and the fields that it has sent.";
 
@@ -114,16 +121,19 @@ const invite = ({ accounts, limit }: EndpointDeps): Endpoint =>
     {
       ...ofAdministration(limit),
       summary: "Invite a user: mail a link, valid for 7 days, at which a password is set",
-      description: `Repeated for the same address, it mails a new link, and the earlier one becomes invalid. A user who has signed in is 409. ${WITHOUT_READ}`,
+      description: `Repeated for the same address, it mails a new link, and the earlier one becomes invalid, unless both have \`data\`. A user who has signed in is 409 without \`data\`. \`sendMail: false\` needs \`auth:credentials:*:write\`. ${WITHOUT_READ}`,
       body: UserInvitation,
-      answers: { 201: NewAnswer },
+      answers: { 201: InvitedAnswer },
       errors: [409],
     },
     async ({ principal, body }) => {
       requireRight(principal, "write");
       const invitation = await body();
-      const user = await inviteUser(accounts, invitation, actorOf(principal));
-      return created({ user: shownTo(principal, user, invitation) });
+      // Who has the link, and not the owner of the address, sets the password.
+      if (invitation.sendMail === false) requireServiceKey(principal, CREDENTIALS);
+      const { user, link } = await inviteUser(accounts, invitation, actorOf(principal));
+      const shown = shownTo(principal, user, invitation);
+      return created(invitation.sendMail === false ? { user: shown, link } : { user: shown });
     },
   );
 
@@ -202,7 +212,7 @@ function oneUser(deps: EndpointDeps): readonly Endpoint[] {
       // Whoever sets them can take the account over.
       const credentials = [changes.email, changes.emailVerified, changes.password];
       if (credentials.some((value) => value !== undefined)) {
-        requireServiceKey(principal, ["auth", "credentials", "*", "write"]);
+        requireServiceKey(principal, CREDENTIALS);
       }
       return shownTo(principal, await updateUser(accounts, params.id, changes, actorOf(principal)), changes);
     },

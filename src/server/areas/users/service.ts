@@ -114,10 +114,16 @@ export async function createUser(accounts: Accounts, user: NewUser, by: Actor): 
   return adminUser(await accounts.create({ ...user, email: emailOf(user.email) }, by));
 }
 
-/** Errors: see `Accounts.invite`; 413 for metadata over 16 KB. */
-export async function inviteUser(accounts: Accounts, invitation: UserInvitation, by: Actor): Promise<User> {
+/** Errors: see `Accounts.invite`; 413 for metadata over 16 KB, or data over 4 KB. */
+export async function inviteUser(
+  accounts: Accounts,
+  invitation: UserInvitation,
+  by: Actor,
+): Promise<{ user: User; link: string }> {
   requireMetadataSize(invitation);
-  return adminUser(await accounts.invite({ ...invitation, email: emailOf(invitation.email) }, by));
+  if (invitation.data !== undefined) requireJsonSize("data", invitation.data, CLAIMS_MAX_BYTES);
+  const { account, link } = await accounts.invite({ ...invitation, email: emailOf(invitation.email) }, by);
+  return { user: adminUser(account), link };
 }
 
 /** Errors: see `Accounts.update`; 413 for metadata over 16 KB. */

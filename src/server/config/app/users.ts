@@ -1,8 +1,8 @@
 import type { JsonObject } from "../../../kernel/json/json.ts";
 import type { Auth } from "../identity.ts";
-import type { NewUser, User, UserChanges, UserInvitation } from "../shapes/users.ts";
+import type { InvitationOptions, NewUser, User, UserChanges } from "../shapes/users.ts";
 
-export type { NewUser, User, UserChanges, UserInvitation };
+export type { InvitationOptions, NewUser, User, UserChanges };
 
 /**
  * The users, without rules. Arguments are validated like the administration's requests: an `AppError` with its status describes the
@@ -21,10 +21,11 @@ export interface UsersAccessor {
   /** Creates a user without sending mail. Errors: 400, 409 for a known email. */
   create(user: NewUser): Promise<User>;
   /**
-   * Mails a link, valid for 7 days, at which the user sets a password. For a user who has never signed in it mails a new link
-   * and ends the earlier one. Errors: 400, 409 for a user who has signed in or is disabled, 429 for too many mails.
+   * Mails a link, valid for 7 days, at which the user accepts and sets a password; `link` is that link. For a user who has never signed
+   * in it ends earlier links without `data`. With `data`, a user who has signed in is invited too, and keeps role and metadata. Errors:
+   * 400, 409 for a user who is disabled, or who has signed in if there is no `data`, 413, 429 for too many mails.
    */
-  invite(invitation: UserInvitation): Promise<User>;
+  invite(email: string, options?: InvitationOptions): Promise<{ user: User; link: string }>;
   /** Changes the user; `disabled: true` ends every session. Errors: 400, 404, 409 for an address that is taken. */
   update(id: string, changes: UserChanges): Promise<User>;
   /** Deletes the user. Errors: 404. */

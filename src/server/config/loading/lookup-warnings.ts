@@ -24,6 +24,7 @@ export const SOMEBODY: Auth = frozenJson({
   role: "user",
   isAnonymous: false,
   custom: {},
+  invitation: null,
 });
 
 /** A stand-in with every field, so that a rule continues after a lookup. Writes are discarded, as all rules share it. */

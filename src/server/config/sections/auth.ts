@@ -170,7 +170,19 @@ const Captcha = Type.Object({
 });
 export interface CaptchaConfig extends Static<typeof Captcha> {}
 
+/** An invitation that its user has accepted. */
+export interface AcceptedInvitation {
+  /** The role that the invitation has named; null without one. An account of before keeps its own. */
+  role: string | null;
+  /** What `invite` was given; empty without it. */
+  data: JsonObject;
+  /** The id of the user who invites; null where none was named. */
+  invitedBy: string | null;
+}
+
 const Hooks = Type.Object({
+  /** Runs after every invitation is accepted, as a trigger does: it cannot be lost, and is retried when it throws. */
+  afterAccept: Type.Optional(func<(user: User, invitation: AcceptedInvitation, app: AppAccess) => unknown>()),
   /** Runs after every account is created, as a trigger does: it cannot be lost, and is retried when it throws. */
   afterSignup: Type.Optional(func<(user: User, app: AppAccess) => unknown>()),
   /** Runs after every account is deleted, as a trigger does: it cannot be lost, and is retried when it throws. */

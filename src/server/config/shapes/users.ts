@@ -122,15 +122,32 @@ export const newUser = (passwordMinLength: number) =>
   });
 export type NewUser = Static<ReturnType<typeof newUser>>;
 
-export const UserInvitation = Type.Object({
-  email: Email,
+const INVITER_MAX_CHARACTERS = 256;
+
+export const InvitationOptions = Type.Object({
   /** The role; `user` by default. */
   role: Role,
   metadata: Metadata,
   language: Language,
   /** The target of the link; must match `auth.redirectUrls`. By default `<publicUrl>/auth/accept-invite`. */
   redirectUrl: RedirectUrl,
+  /** What the invitation is about, for its mail, `hooks.afterAccept` and rules; at most 4 KB. With it, users who have signed in are invited too. */
+  data: Type.Optional(
+    Type.Unsafe<JsonObject>({
+      ...AnyObject,
+      description: "At most 4 KB; with it, users who have signed in are invited too",
+    }),
+  ),
+  /** The id of the user who invites. */
+  invitedBy: optional(
+    Type.String({ maxLength: INVITER_MAX_CHARACTERS, description: "The id of the user who invites" }),
+  ),
+  /** false: the link is answered and not mailed. */
+  sendMail: Type.Optional(Type.Boolean({ default: true, description: "false: the link is answered and not mailed" })),
 });
+export type InvitationOptions = Static<typeof InvitationOptions>;
+
+export const UserInvitation = Type.Object({ email: Email, ...InvitationOptions.properties });
 export type UserInvitation = Static<typeof UserInvitation>;
 
 const ID_MAX_CHARACTERS = 256;

@@ -1,8 +1,9 @@
 import { Type } from "typebox";
 import { optional } from "../../../../kernel/schema/types.ts";
 import { requireMetadataSize } from "../../../access/accounts.ts";
+import { MfaRequired, Tokens } from "../../../config/shapes/sign-in.ts";
 import { DisplayName, Email, emailOf, Language, Metadata } from "../../../config/shapes/user-fields.ts";
-import { RedirectUrl } from "../../../config/shapes/users.ts";
+import { OwnUser, RedirectUrl } from "../../../config/shapes/users.ts";
 import { type Endpoint, endpoint } from "../../../http/endpoint.ts";
 import { created } from "../../../http/reply.ts";
 import { acceptInvitation } from "../service/invitations.ts";
@@ -150,27 +151,34 @@ const change = (deps: EndpointDeps): Endpoint =>
     },
   );
 
+const Accepted = Type.Union([Tokens, MfaRequired, Type.Object({ user: OwnUser })], {
+  description: "As a sign-in, or the user who had an account already",
+});
+
 const acceptance = (deps: EndpointDeps): Endpoint => {
-  const password = chosenPassword(deps);
   return endpoint(
     "POST /api/auth/accept-invite",
     {
       ...ofUsers(deps.authLimit),
       summary: "Accept an invitation: set a password, and sign in",
-      description: "The address counts as verified. Where users do not sign in with passwords, none is needed.",
+      description:
+        "The address counts as verified. Where users do not sign in with passwords, none is needed. An invitation with data of a user who has an account is accepted with the user's own token, and answered with the user.",
       caller: "public",
       body: Type.Object({
         token: Type.String({ ...Token, description: "From the mail; valid once" }),
-        // A schema is either of the two: with passwords, a user must set one.
-        password: deps.config.emailPassword === false ? optional(password) : password,
+        password: optional(chosenPassword(deps)),
         displayName: DisplayName,
         language: Language,
       }),
-      answers: { 200: SignedIn },
+      answers: { 200: Accepted },
     },
     async (context) => {
-      const { token, password: given, displayName, language } = await context.body();
-      return acceptInvitation(deps, { token, password: given ?? null, displayName, language }, clientOf(context));
+      const { token, password, displayName, language } = await context.body();
+      const { principal } = context;
+      // Whoever acts as a user does not accept in their place.
+      const caller = principal.kind === "user" && principal.actedBy === undefined ? callerOf(principal) : null;
+      const accepted = { token, password: password ?? null, displayName, language };
+      return acceptInvitation(deps, accepted, clientOf(context), caller);
     },
   );
 };

@@ -34,7 +34,7 @@ export function layOut({
   blocks: readonly Block[];
 }): string {
   const head = `<head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1"><meta name="color-scheme" content="light dark"><meta name="supported-color-schemes" content="light dark"><title>${subject}</title><style>:root{color-scheme:light dark}${STYLE}</style></head>`;
-  const card = `<table role="presentation" class="card" width="520" cellpadding="0" cellspacing="0" border="0" bgcolor="#ffffff" style="width:100%;max-width:520px;background:#ffffff;border-radius:8px"><tr><td align="start" style="padding:32px 32px 16px;text-align:start">${blocks.map(blockOf).join("")}</td></tr></table>`;
+  const card = `<table role="presentation" class="card" width="520" cellpadding="0" cellspacing="0" border="0" bgcolor="#ffffff" style="width:100%;max-width:520px;background:#ffffff;border-radius:8px"><tr><td style="padding:32px 32px 16px;text-align:start">${blocks.map(blockOf).join("")}</td></tr></table>`;
   return `<!doctype html><html lang="${language}" dir="auto">${head}<body class="page" style="margin:0;padding:0;background:#f3f4f6"><table role="presentation" width="100%" cellpadding="0" cellspacing="0" border="0" bgcolor="#f3f4f6"><tr><td class="outer" align="center" style="padding:32px 12px">${card}</td></tr></table></body></html>\n`;
 }
 

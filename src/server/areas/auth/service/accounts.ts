@@ -53,7 +53,10 @@ export function createAccounts(deps: AuthDeps): Accounts {
       });
     },
 
-    invite: async (invitation, by) => withoutHash(await invite(deps, invitation, by)),
+    async invite(invitation, by) {
+      const { account, link } = await invite(deps, invitation, by);
+      return { account: withoutHash(account), link };
+    },
 
     async import(users, by) {
       await refuseTakenUsers(file.sql, users);

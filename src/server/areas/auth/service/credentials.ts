@@ -7,7 +7,7 @@ import {
   identityBySubject,
   insertIdentity,
 } from "../statements/means.ts";
-import { deleteSecretsOfUser } from "../statements/secrets.ts";
+import { deleteSecretsOfOwner } from "../statements/secrets.ts";
 import { clearPassword } from "../statements/users.ts";
 import type { AccountWrite } from "../store/account-file.ts";
 
@@ -27,7 +27,7 @@ export function removePasskeys(write: AccountWrite, userId: string): void {
 export function clearUnproven(write: AccountWrite, userId: string): void {
   write.endSessions(userId, { except: null });
   deleteUnverifiedFactors.run(write.tx, { userId });
-  deleteSecretsOfUser.run(write.tx, { userId });
+  deleteSecretsOfOwner.run(write.tx, { userId });
   clearPassword.run(write.tx, { id: userId });
   deleteIdentitiesOfUser.run(write.tx, { userId });
   removePasskeys(write, userId);

@@ -16,7 +16,7 @@ import {
   tokensOf,
 } from "../sessions/sign-in.ts";
 import { deleteUnverifiedIdentities } from "../statements/means.ts";
-import { deleteSecretsFor, deleteSecretsOfUser } from "../statements/secrets.ts";
+import { deleteSecretsFor, deleteSecretsOfOwner } from "../statements/secrets.ts";
 import { type SecretAccount, userByEmail, userById } from "../statements/users.ts";
 import { accountDisabled, type Caller, currentAccount } from "../store/account-file.ts";
 import { clearUnproven, removePasskeys } from "./credentials.ts";
@@ -141,6 +141,6 @@ export async function resetPassword(
     if (!keepPasskeys) removePasskeys(write, account.id);
     write.update(account.id, { passwordHash, emailVerified: true });
     write.endSessions(account.id, { except: null });
-    deleteSecretsOfUser.run(write.tx, { userId: account.id });
+    deleteSecretsOfOwner.run(write.tx, { userId: account.id });
   });
 }

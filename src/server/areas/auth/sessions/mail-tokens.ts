@@ -129,10 +129,12 @@ export function useToken(
   return { ...secret, email: addressOf(email) };
 }
 
-/** Errors: 400 where `useToken` would not find the token. */
-export function checkToken({ sealing, file, clock }: AuthDeps, purpose: LinkPurpose, token: string): void {
+/** Returns the secret of a token, which stays. Errors: 400 where `useToken` would not find the token. */
+export function checkToken({ sealing, file, clock }: AuthDeps, purpose: LinkPurpose, token: string): OneTimeSecret {
   const hash = sealing.digest(purpose, token);
-  if (findSecret.get(file.sql, { hash, purpose, now: clock.now() }) === null) throw invalidMailToken();
+  const secret = findSecret.get(file.sql, { hash, purpose, now: clock.now() });
+  if (secret === null) throw invalidMailToken();
+  return secret;
 }
 
 /** Returns the user of a token. Errors: 400 if there is none any more; 403 if disabled, which only the right token reveals. */

@@ -16,7 +16,7 @@ import {
 } from "../limits.ts";
 import type { GuessKey } from "../means/guesses.ts";
 import { factorsOfUser } from "../statements/means.ts";
-import { deleteSecretsFor, putSecret } from "../statements/secrets.ts";
+import { deletePlainInvitations, putSecret } from "../statements/secrets.ts";
 import {
   countSessions,
   deleteLeastUsedSessions,
@@ -57,7 +57,7 @@ export const userAgentOf = ({ userAgent }: Client): string | null =>
 
 /**
  * Takes the last step of every way of signing in: a session, or a ticket for a user with a verified factor unless the factor was
- * `given`. `pending` is for `linkPending`, once that factor is given. Errors: 403 if disabled.
+ * `given`. `pending` is for `linkPending`, once that factor is given; `invitation`: see `openSession`. Errors: 403 if disabled.
  */
 export function completeSignIn(
   deps: AuthDeps,
@@ -67,18 +67,20 @@ export function completeSignIn(
     client,
     secondFactor = "required",
     pending = {},
+    invitation = null,
   }: {
     account: Account;
     client: Client;
     secondFactor?: "required" | "given";
     pending?: JsonObject;
+    invitation?: JsonObject | null;
   },
 ): SignIn {
   if (account.disabled) throw accountDisabled();
   if (isUnproved(deps.config, account)) return { kind: "unverified", account };
   const verified = factorsOfUser.all(write.tx, { userId: account.id }).filter((factor) => factor.verified);
   if (verified.length === 0 || secondFactor === "given") {
-    return { kind: "session", session: openSession(deps, write, account, client) };
+    return { kind: "session", session: openSession(deps, write, account, client, invitation) };
   }
   const ticket = deps.ids.secret(SECRET_BYTES);
   putSecret.run(write.tx, {
@@ -91,15 +93,24 @@ export function completeSignIn(
   return { kind: "mfa", ticket, factors: verified.map(({ id, type }) => ({ id, type })) };
 }
 
-/** Opens a session: for sign-up, and after the factor. Errors: 403 if disabled, or if the address has to be proved first. */
-export function openSession(deps: AuthDeps, write: AccountWrite, account: Account, client: Client): OpenSession {
+/**
+ * Opens a session: for sign-up, and after the factor. `invitation`: the data of the one that began it. Errors: 403 if disabled, or if the
+ * address has to be proved first.
+ */
+export function openSession(
+  deps: AuthDeps,
+  write: AccountWrite,
+  account: Account,
+  client: Client,
+  invitation: JsonObject | null = null,
+): OpenSession {
   if (account.disabled) throw accountDisabled();
   if (isUnproved(deps.config, account)) throw emailNotVerified();
   makeRoom(deps.config, write, account.id);
   if (!account.hasSignedIn) {
     markSignedIn.run(write.tx, { id: account.id });
     // Who has signed in already must not be signed in by whoever finds the mail days later.
-    deleteSecretsFor.run(write.tx, { userId: account.id, purpose: "invite" });
+    deletePlainInvitations.run(write.tx, { userId: account.id });
   }
   const sessionId = deps.ids.uuid();
   insertSession.run(write.tx, {
@@ -110,6 +121,7 @@ export function openSession(deps: AuthDeps, write: AccountWrite, account: Accoun
     expiresAt: write.now + refreshTtlMsOf(deps.config),
     ip: client.address,
     userAgent: userAgentOf(client),
+    invitation,
   });
   write.auditByUser(account.id, "signin");
   return { account, sessionId, generation: 0, tokenVersion: 0 };

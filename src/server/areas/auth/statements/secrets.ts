@@ -57,6 +57,23 @@ export const deleteSecretsOfUser = writing((db, v: { userId: string }) =>
   db.delete(oneTimeSecrets).where(eq(oneTimeSecrets.userId, v.userId)),
 );
 
+/** Invitations with `data` are left: their users accept them signed in. */
+const isKept = and(
+  eq(oneTimeSecrets.purpose, "invite"),
+  sql`json_type(${oneTimeSecrets.payload}, '$.data') is not null`,
+);
+
+export const deleteSecretsOfOwner = writing((db, v: { userId: string }) =>
+  db.delete(oneTimeSecrets).where(and(eq(oneTimeSecrets.userId, v.userId), sql`not (${isKept})`)),
+);
+
+/** Deletes a user's invitations without `data`. */
+export const deletePlainInvitations = writing((db, v: { userId: string }) =>
+  db
+    .delete(oneTimeSecrets)
+    .where(and(eq(oneTimeSecrets.userId, v.userId), eq(oneTimeSecrets.purpose, "invite"), sql`not (${isKept})`)),
+);
+
 export const deleteSecretsFor = writing((db, v: { userId: string; purpose: SecretPurpose }) =>
   db.delete(oneTimeSecrets).where(and(eq(oneTimeSecrets.userId, v.userId), eq(oneTimeSecrets.purpose, v.purpose))),
 );

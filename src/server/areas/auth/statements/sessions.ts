@@ -7,7 +7,10 @@ export type SessionRow = typeof sessions.$inferSelect;
 
 /** The user has just proved their identity. */
 export const insertSession = writing(
-  (db, v: Pick<SessionRow, "id" | "userId" | "createdAt" | "lastUsedAt" | "expiresAt" | "ip" | "userAgent">) =>
+  (
+    db,
+    v: Pick<SessionRow, "id" | "userId" | "createdAt" | "lastUsedAt" | "expiresAt" | "ip" | "userAgent" | "invitation">,
+  ) =>
     db.insert(sessions).values({
       id: v.id,
       userId: v.userId,
@@ -17,6 +20,7 @@ export const insertSession = writing(
       ip: v.ip,
       userAgent: v.userAgent,
       provedAt: v.createdAt,
+      invitation: v.invitation,
     }),
 );
 
@@ -45,6 +49,7 @@ export const liveSession = reading((db, v: { id: string }) =>
       userId: sessions.userId,
       expiresAt: sessions.expiresAt,
       tokenVersion: sessions.tokenVersion,
+      invitation: sessions.invitation,
       role: users.role,
       email: users.email,
       emailVerified: users.emailVerified,

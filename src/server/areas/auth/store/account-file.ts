@@ -3,11 +3,12 @@ import { AppError } from "../../../../kernel/errors.ts";
 import type { AccountMarks } from "../../../access/account-records.ts";
 import type { AccountNotes, NewAccount } from "../../../access/accounts.ts";
 import { languageOf } from "../../../config/shapes/user-fields.ts";
+import type { AcceptedInvitation } from "../../../config/types.ts";
 import type { Actor, AuditedChange } from "../../../db/index.ts";
 import type { Readable } from "../../../db/query.ts";
 import type { DatabaseFile, Sync, Transaction } from "../../../db/types.ts";
 import { unmarkIdentities } from "../statements/means.ts";
-import { deleteSecretsFor } from "../statements/secrets.ts";
+import { deletePlainInvitations, deleteSecretsFor } from "../statements/secrets.ts";
 import { deleteOtherSessions, deleteSessionsOfUser, type SessionRow, sessionById } from "../statements/sessions.ts";
 import {
   deleteUser,
@@ -123,6 +124,13 @@ export class AccountWrite {
     return account;
   }
 
+  /** Notes that the user has accepted an invitation. */
+  accepted(userId: string, invitation: AcceptedInvitation): void {
+    const account = this.#notes.isWatched("accept") ? userById.get(this.tx, { id: userId }) : null;
+    if (account !== null) this.#notes.note(this.tx, { event: "accept", account, invitation, by: { user: userId } });
+    this.auditByUser(userId, "user.accept", { invitedBy: invitation.invitedBy });
+  }
+
   /** Notes an account that was inserted in another way than by `insert`. */
   created(userId: string, by: Actor): void {
     this.marked(userId);
@@ -198,15 +206,16 @@ export class AccountWrite {
 
   /**
    * Ends all sessions of the user but one, and what could be completed without them: sign-ins that wait for the second factor,
-   * changes of the address, and the invitation. `isAudited`: the log has it with the change that it belongs to. False by default.
+   * changes of the address, and invitations without data. `isAudited`: the log has it with the change that it belongs to. False by default.
    */
   endSessions(userId: string, { except, isAudited = false }: { except: string | null; isAudited?: boolean }): void {
     const sessionIds = this.#deleteSessions(userId, except);
     if (isAudited) this.ended(sessionIds);
     else this.signOut(userId, sessionIds, "credentials");
-    for (const purpose of ["mfa-ticket", "email-change", "invite"] as const) {
+    for (const purpose of ["mfa-ticket", "email-change"] as const) {
       deleteSecretsFor.run(this.tx, { userId, purpose });
     }
+    deletePlainInvitations.run(this.tx, { userId });
   }
 
   /** Returns the ids of the deleted sessions. `except`: one that stays. */
