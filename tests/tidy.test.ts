@@ -248,7 +248,7 @@ describe("sources", () => {
   /** Each place that commits, restarts or ends a WAL, and why it may: all else passes the gate of its file, and has a number. [DB340] */
   const COMMITS: Readonly<Record<string, string>> = {
     "db/writer/commit-gate.ts": "the gate",
-    "db/writer/file-job.ts": "gets its number from the gate",
+    "db/writer/file-job.ts": "asks the gate",
     "db/writer/wal-sync.ts": "only measures the WAL",
     "db/reads/read-transaction.ts": "ends transactions that read",
     "db/files/database-file.ts": "opens files, and moves what a crash has left",
@@ -261,23 +261,22 @@ describe("sources", () => {
     "areas/vectorize/search-job.ts": "a transaction that reads",
     "areas/backup/work-folder.ts": "scratch files",
     "jobs/reopening.ts": "the copy in a backup",
-    "areas/d1/database-file.ts": "files of users, without numbers",
-    "areas/d1/process/execute.ts": "files of users, without numbers",
+    "areas/d1/database-file.ts": "opens files of users, by the gate",
+    "areas/d1/process/execute.ts": "asks the gate",
     "areas/d1/process/judge.ts": "names of statements",
   };
   /** Each place that opens a connection that may write. */
   const CONNECTIONS: Readonly<Record<string, string>> = {
     "db/files/database-file.ts": "the writer's",
     "db/schema/migration-job.ts": "has a gate of its own, with places that the server has taken",
-    "db/writer/file-job.ts": "gets its number from the gate",
+    "db/writer/file-job.ts": "asks the gate",
     "db/files/directory-lock.ts": "the lock of the directory",
     "db/files/removal-hold.ts": "the lock of a backup, a file without contents",
-    "db/schema/holds-records.ts": "reads, and may have to recover a WAL",
     "areas/backup/archive/create.ts": "the copy in a backup",
     "areas/backup/archive/verify.ts": "an unpacked backup",
     "areas/backup/work-folder.ts": "scratch files",
-    "areas/d1/database-file.ts": "files of users, without numbers",
-    "areas/d1/process/execute.ts": "files of users, without numbers",
+    "areas/d1/database-file.ts": "keeps the WAL, by the gate",
+    "areas/d1/process/execute.ts": "asks the gate",
   };
 
   test("commit and end a WAL at known places only", () => {

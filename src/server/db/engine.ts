@@ -1,3 +1,4 @@
+import type { Database } from "bun:sqlite";
 import { resolve } from "node:path";
 import type { Clock } from "../../kernel/clock.ts";
 import { type AppError, serverStopping } from "../../kernel/errors.ts";
@@ -13,7 +14,7 @@ import type { FormerDatetimes } from "./schema/datetimes.ts";
 import { MigrationProcess } from "./schema/migration-process.ts";
 import type { MigrationRequest } from "./schema/types.ts";
 import type { EngineLoad, LastSync, OpenOptions, StorageEngine } from "./types.ts";
-import { CommitOrder } from "./writer/commit-gate.ts";
+import { CommitGate, CommitOrder } from "./writer/commit-gate.ts";
 import { FileWork } from "./writer/file-work.ts";
 import type { SyncFile } from "./writer/wal-sync.ts";
 
@@ -91,6 +92,11 @@ class Engine implements StorageEngine {
     }
     const { running: runningReads, waiting: waitingReads } = this.#queries;
     return { openFiles: this.openFiles, waitingWrites, runningReads, waitingReads, failedFiles };
+  }
+
+  gate(sqlite: Database, { isRewritten }: { isRewritten: boolean }): CommitGate {
+    const { clock, ids = systemIds } = this.#options;
+    return new CommitGate(sqlite, { order: this.#order, clock, ids, isRewritten });
   }
 
   paths(): string[] {

@@ -66,4 +66,4 @@ export type {
   Sync,
   Transaction,
 } from "./types.ts";
-export type { Commits } from "./writer/commit-gate.ts";
+export type { CommitGate, Commits } from "./writer/commit-gate.ts";

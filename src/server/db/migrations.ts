@@ -29,7 +29,7 @@ function migrateFile(
   if (version === layout.steps.length) return;
   const isNew = isEmpty(sqlite);
   const present = version === 0 && !isNew ? readNumber(sqlite, layout.unversioned) : version;
-  if (!isNew) copyBeforeUpgrade(sqlite, present);
+  if (!isNew) commits.outsideWal(() => copyBeforeUpgrade(sqlite, present));
   sqlite.run("PRAGMA foreign_keys = OFF");
   try {
     const upgrade = (): void => {

@@ -8,7 +8,7 @@ import type { Actor, Cause, Origin, OutboxRow } from "./outbox/types.ts";
 import type { HighlightRequest, PageBounds, RankRequest, SqlValue } from "./reads/requests.ts";
 import type { FormerDatetimes } from "./schema/datetimes.ts";
 import type { MigrationRequest } from "./schema/types.ts";
-import type { Commits } from "./writer/commit-gate.ts";
+import type { CommitGate, Commits } from "./writer/commit-gate.ts";
 
 /**
  * Type of a result that is no promise. A transaction that returns a promise does not compile, because it would commit before its
@@ -273,6 +273,11 @@ export interface StorageEngine {
   refusal: AppError | null;
   /** Number up to which all changes have been announced to `onChange`; others will have higher ones. */
   readonly lastSeq: number;
+  /**
+   * Creates the gate of a file that another component has opened in WAL mode, with `sqlite`, and whose transactions other processes
+   * make. `isRewritten`: whether the file has just entered that mode.
+   */
+  gate(sqlite: Database, about: { isRewritten: boolean }): CommitGate;
   /** Returns the paths of the open files. */
   paths(): string[];
 }

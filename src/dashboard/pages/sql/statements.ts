@@ -25,7 +25,7 @@ interface Relation {
 
 const RELATIONS = `SELECT m.name AS relation, m.type AS kind, c.name AS name, c.type AS type
 FROM sqlite_schema AS m JOIN pragma_table_info(m.name) AS c
-WHERE m.type IN ('table', 'view') AND m.name NOT LIKE 'sqlite\\_%' ESCAPE '\\'
+WHERE m.type IN ('table', 'view') AND m.name NOT LIKE 'sqlite\\_%' ESCAPE '\\' AND m.name <> '_platform_commit'
 ORDER BY m.name, c.cid LIMIT ${SQL_COLUMNS_MAX}`;
 
 const relationsKey = (database: string): readonly string[] => ["sql", database, "relations"];

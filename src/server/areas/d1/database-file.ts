@@ -3,25 +3,52 @@ import { existsSync, statSync } from "node:fs";
 import type { Ids } from "../../../kernel/ids.ts";
 import { assertOpenable, markFile } from "../../db/files/file-identity.ts";
 import { openError } from "../../db/files/sqlite-errors.ts";
+import type { CommitGate, StorageEngine } from "../../db/index.ts";
 import { BUSY_TIMEOUT_MS, LOG_KEPT_BYTES } from "./limits.ts";
 
 /**
- * Opens the file, or creates it, in WAL mode, so that reads and a write can run concurrently. The WAL and its index exist as long
- * as this connection, so that processes can begin to read even when the disk is full. Errors: one that names the file and the problem.
+ * A database as the server keeps it: in WAL mode, so that reads and a write can run concurrently, with the gate that its commits
+ * pass. The WAL and its index exist as long as this connection, so that processes can begin to read even when the disk is full, and
+ * no process ends the WAL by closing its own connection.
  */
-export function keepDatabaseFile(path: string, ids: Ids): Database {
-  let database: Database | null = null;
-  try {
-    if (existsSync(path)) assertOpenable(path);
-    database = new Database(path, { create: true });
-    database.run(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
-    markFile(database, ids);
-    database.run("PRAGMA journal_mode = WAL");
-    database.query("SELECT count(*) FROM sqlite_schema").get();
-    return database;
-  } catch (error) {
-    database?.close();
-    throw openError(path, error);
+export class SqlFile {
+  readonly path: string;
+  readonly gate: CommitGate;
+  readonly #kept: Database;
+
+  /** Opens the file, or creates it. Errors: one that names the file and the problem. */
+  constructor(path: string, { engine, ids }: { engine: Pick<StorageEngine, "gate">; ids: Ids }) {
+    this.path = path;
+    let kept: Database | null = null;
+    try {
+      if (existsSync(path)) assertOpenable(path);
+      kept = new Database(path, { create: true });
+      kept.run(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
+      markFile(kept, ids);
+      const [before] = kept.query<{ journal_mode: string }, []>("PRAGMA journal_mode").all();
+      kept.run("PRAGMA journal_mode = WAL");
+      kept.run("PRAGMA wal_autocheckpoint = 0");
+      this.gate = engine.gate(kept, { isRewritten: before?.journal_mode !== "wal" });
+      this.gate.open(() => {});
+      kept.query("SELECT count(*) FROM sqlite_schema").get();
+      this.#kept = kept;
+    } catch (error) {
+      kept?.close();
+      throw openError(path, error);
+    }
+  }
+
+  /** Returns the pages in the write-ahead log. Its file may be longer. */
+  loggedPages(): number {
+    const [found] = this.#kept.query<{ log: number }, []>("PRAGMA wal_checkpoint(NOOP)").all();
+    return Math.max(0, found?.log ?? 0);
+  }
+
+  /** Closes the file, which ends its write-ahead log. Call it when no process has the file open. */
+  async close(): Promise<void> {
+    await this.gate.restarting();
+    this.gate.close();
+    this.#kept.close();
   }
 }
 

@@ -1,4 +1,3 @@
-import type { Database } from "bun:sqlite";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Clock } from "../../../kernel/clock.ts";
@@ -6,10 +5,10 @@ import { notFound } from "../../../kernel/errors.ts";
 import type { Ids } from "../../../kernel/ids.ts";
 import type { Logger } from "../../../kernel/logger.ts";
 import type { SqlAccessor } from "../../config/app/index.ts";
-import type { RecordChange } from "../../db/index.ts";
+import type { RecordChange, StorageEngine } from "../../db/index.ts";
 import { createAnswerRoom } from "../../db/processes/answer-room.ts";
 import type { Endpoint } from "../../http/endpoint.ts";
-import { keepDatabaseFile } from "./database-file.ts";
+import { SqlFile } from "./database-file.ts";
 import { sqlEndpoints } from "./endpoints.ts";
 import { READERS_MAX_PER_DATABASE } from "./limits.ts";
 import { createSqlAccessor, Queries, SqlService } from "./service.ts";
@@ -25,6 +24,7 @@ export interface SqlArea {
 /** Creates the area of declared SQL databases, one file each: `<data>/d1/NAME.db`. Rules: SPEC.md. */
 export function createSqlArea(deps: {
   audit: RecordChange;
+  engine: Pick<StorageEngine, "gate">;
   /** The names under `d1` in the config. */
   databases: readonly string[];
   dataDirectory: string;
@@ -35,14 +35,15 @@ export function createSqlArea(deps: {
   const { databases, clock, logger } = deps;
   const directory = join(deps.dataDirectory, "d1");
   const services = new Map<string, SqlService>();
-  const kept: Database[] = [];
+  const files: SqlFile[] = [];
   if (databases.length > 0) mkdirSync(directory, { recursive: true });
   const room = createAnswerRoom();
   for (const name of databases) {
     const path = join(directory, `${name}.db`);
-    kept.push(keepDatabaseFile(path, deps.ids));
-    const readers = new Queries({ path, role: "reader", processesMax: READERS_MAX_PER_DATABASE, room, clock });
-    const writer = new Queries({ path, role: "writer", processesMax: 1, room, clock });
+    const file = new SqlFile(path, deps);
+    files.push(file);
+    const readers = new Queries({ file, role: "reader", processesMax: READERS_MAX_PER_DATABASE, room, clock });
+    const writer = new Queries({ file, role: "writer", processesMax: 1, room, clock });
     services.set(name, new SqlService({ path, readers, writer, logger }));
   }
   return {
@@ -54,7 +55,7 @@ export function createSqlArea(deps: {
     },
     async stop() {
       await Promise.all([...services.values()].map((service) => service.stop()));
-      for (const database of kept) database.close();
+      await Promise.all(files.map((file) => file.close()));
     },
   };
 }

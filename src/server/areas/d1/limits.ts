@@ -22,6 +22,8 @@ export const RESULT_MAX_BYTES = 32 * 1024 * 1024;
 export const BUSY_TIMEOUT_MS = 5_000;
 /** How long running queries may continue when the server stops. */
 export const STOP_TIMEOUT_MS = 3_000;
+/** Pages in the write-ahead log after which it is moved into the database, and may restart. */
+export const LOG_PAGES = 1_000;
 /** The size to which the write-ahead log is truncated after a checkpoint. */
 export const LOG_KEPT_BYTES = 16 * 1024 * 1024;
 /** Bytes by which a write-ahead log may exceed its database, while a statement writes or long reads prevent a checkpoint. */

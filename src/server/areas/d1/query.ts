@@ -46,7 +46,7 @@ export type ProgramRequest =
   | { kind: "parsed"; sql: string; params: SentValues<Binding> }
   /** Runs the query in the body whose bytes were sent before this request. */
   | { kind: "body" }
-  /** Runs nothing: shrinks the write-ahead log. */
+  /** Runs nothing: moves the write-ahead log into the database. */
   | { kind: "settle" };
 
 const Sql = refine(

@@ -1,17 +1,24 @@
 import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { mkdtempSync, rmSync, statSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { testClock } from "../../../../tests/support/clock.ts";
+import { openSqlFile } from "../../../../tests/support/d1-file.ts";
 import { until } from "../../../../tests/support/until.ts";
 import { systemClock } from "../../../kernel/clock.ts";
-import { systemIds } from "../../../kernel/ids.ts";
 import { silentLogger } from "../../../kernel/logger.ts";
 import type { AnswerText } from "../../db/index.ts";
 import { createAnswerRoom } from "../../db/processes/answer-room.ts";
-import { keepDatabaseFile, logBytes } from "./database-file.ts";
-import { LOG_KEPT_BYTES, PROCESS_IDLE_MS, QUERY_TIMEOUT_MS, QUEUE_MAX_QUERIES, QUEUE_TIMEOUT_MS } from "./limits.ts";
+import { logBytes, type SqlFile } from "./database-file.ts";
+import {
+  LOG_KEPT_BYTES,
+  LOG_PAGES,
+  PROCESS_IDLE_MS,
+  QUERY_TIMEOUT_MS,
+  QUEUE_MAX_QUERIES,
+  QUEUE_TIMEOUT_MS,
+} from "./limits.ts";
 import { type Binding, failureOf, type ProcessRole, type QueryAnswer, QueryError } from "./query.ts";
 import { Queries, SqlService } from "./service.ts";
 
@@ -22,20 +29,22 @@ const CALLER = { callerName: "test", signal: undefined };
 
 let directory = "";
 let path = "";
+let file: SqlFile;
 const pools: Queries[] = [];
 
 beforeEach(() => {
   directory = mkdtempSync(join(tmpdir(), "d1-pool-"));
   path = join(directory, "a.db");
-  keepDatabaseFile(path, systemIds).close();
+  file = openSqlFile(path);
 });
 afterEach(async () => {
   await Promise.all(pools.splice(0).map((pool) => pool.stop()));
+  await file.close();
   rmSync(directory, { recursive: true });
 });
 
 function pool(role: ProcessRole, processesMax = 1, clock = systemClock): Queries {
-  const made = new Queries({ path, role, processesMax, room: createAnswerRoom(), clock });
+  const made = new Queries({ file, role, processesMax, room: createAnswerRoom(), clock });
   pools.push(made);
   return made;
 }
@@ -92,7 +101,6 @@ test("[DQ18] a write that is ended at its limit gives back what it has written t
   const clock = testClock();
   const writer = pool("writer", 1, clock);
   const service = new SqlService({ path, readers: pool("reader"), writer, logger: silentLogger });
-  using _kept = keepDatabaseFile(path, systemIds);
   const query = (sql: string) => service.query({ sql, params: [] }, CALLER);
   await query("CREATE TABLE t (x)");
   const long = query(`INSERT INTO t SELECT randomblob(100000) FROM (${ENDLESS.replace("count(*)", "x")})`);
@@ -110,7 +118,7 @@ test("[DQ19] a write whose log outgrows the bound is ended and changes nothing, 
   const room = createAnswerRoom();
   const logOverDatabaseMaxBytes = 2 * LOG_KEPT_BYTES;
   const writer = new Queries({
-    path,
+    file,
     role: "writer",
     processesMax: 1,
     room,
@@ -119,7 +127,6 @@ test("[DQ19] a write whose log outgrows the bound is ended and changes nothing, 
   });
   pools.push(writer);
   const service = new SqlService({ path, readers: pool("reader"), writer, logger: silentLogger });
-  using _kept = keepDatabaseFile(path, systemIds);
   const query = (sql: string) => service.query({ sql, params: [] }, CALLER);
   await query("CREATE TABLE t (x)");
   const endless = `INSERT INTO t SELECT randomblob(100000) FROM (${ENDLESS.replace("count(*)", "x")})`;
@@ -131,7 +138,7 @@ test("[DQ19] a write whose log outgrows the bound is ended and changes nothing, 
 
 test("[DQ19] while long reads keep a large log from being emptied, writes are 503, and go on afterwards", async () => {
   const writer = new Queries({
-    path,
+    file,
     role: "writer",
     processesMax: 1,
     room: createAnswerRoom(),
@@ -140,7 +147,6 @@ test("[DQ19] while long reads keep a large log from being emptied, writes are 50
   });
   pools.push(writer);
   const service = new SqlService({ path, readers: pool("reader"), writer, logger: silentLogger });
-  using _kept = keepDatabaseFile(path, systemIds);
   const write = (sql: string) => service.query({ sql, params: [] }, CALLER);
   await write("CREATE TABLE t (x)");
   const reader = new Database(path, { readonly: true });
@@ -237,7 +243,7 @@ test("[DQ6] a reader writes nothing, and a writer reads nothing, whatever it is 
       .catch(() => null);
     expect([sql, answer]).toEqual([sql, null]);
   }
-  expect(await rowsOf(pool("reader"), "SELECT name FROM sqlite_schema")).toEqual([]);
+  expect(await rowsOf(pool("reader"), "SELECT name FROM sqlite_schema")).toEqual([{ name: "_platform_commit" }]);
 });
 
 test("[DQ102] callers take turns, however many queries one of them has waiting", async () => {
@@ -289,7 +295,7 @@ test("[DQ103] an answer that waits for room is dropped with its process", async 
   const room = createAnswerRoom();
   const held = room.reserve("other", 60 * 1024 * 1024);
   const clock = testClock();
-  const reader = new Queries({ path, role: "reader", processesMax: 1, room, clock });
+  const reader = new Queries({ file, role: "reader", processesMax: 1, room, clock });
   pools.push(reader);
   const waiting = reader.run(queryOf("SELECT hex(zeroblob(10000000)) AS x"), CALLER);
   expect(await Promise.race([waiting, Bun.sleep(500).then(() => "waits")])).toBe("waits");
@@ -298,4 +304,68 @@ test("[DQ103] an answer that waits for room is dropped with its process", async 
   held.release();
   const answer = await reader.run(queryOf("SELECT hex(zeroblob(10000000)) AS x"), CALLER);
   expect(answer?.sizeBytes).toBeGreaterThan(20_000_000);
+});
+
+const saltsOf = (): string => readFileSync(`${path}-wal`).subarray(16, 24).toString("hex");
+
+test("[DB362] each write has a number, whoever asked for it, and one that fails has none", async () => {
+  const writer = pool("writer");
+  let calls = 0;
+  file.gate.onCommitted = () => {
+    calls += 1;
+  };
+  await ask(writer, "CREATE TABLE t (x UNIQUE)");
+  const first = file.gate.number;
+  expect(first).toBeGreaterThan(1_600_000_000_000_000);
+  await Promise.all([1, 2, 3].map((x) => ask(writer, "INSERT INTO t VALUES (?)", [x])));
+  expect([file.gate.number, calls]).toEqual([first + 3, 4]);
+  await expect(ask(writer, "INSERT INTO t VALUES (1)")).rejects.toMatchObject({ failure: { status: 400 } });
+  expect(file.gate.number).toBe(first + 3);
+  // The process is another one, and the numbers go on.
+  for (const id of processIds()) process.kill(id, "SIGKILL");
+  await untilProcesses(0);
+  await ask(writer, "VACUUM");
+  await ask(writer, "DELETE FROM t");
+  expect(file.gate.number).toBe(first + 6);
+  using found = new Database(path, { readonly: true });
+  expect(found.query("SELECT number, file FROM _platform_commit").get()).toEqual({
+    number: first + 6,
+    file: file.gate.file,
+  });
+});
+
+test("[DB361] [DB362] the log of a database restarts only once the observer of its commits has been waited for", async () => {
+  const writer = pool("writer");
+  await ask(writer, "CREATE TABLE t (x)");
+  const before = saltsOf();
+  const observed = Promise.withResolvers<void>();
+  const asked = Promise.withResolvers<void>();
+  file.gate.beforeRestart = () => {
+    asked.resolve();
+    return observed.promise;
+  };
+  await ask(writer, `INSERT INTO t VALUES (zeroblob(${(LOG_PAGES + 10) * 4096}))`);
+  await asked.promise;
+  const waiting = ask(writer, "INSERT INTO t VALUES (1)").then(() => "written");
+  expect(await Promise.race([waiting, Bun.sleep(300).then(() => "waits")])).toBe("waits");
+  expect(saltsOf()).toBe(before);
+  observed.resolve();
+  expect(await waiting).toBe("written");
+  await until("the log has restarted", () => saltsOf() !== before);
+  expect(file.loggedPages()).toBeLessThan(LOG_PAGES);
+});
+
+test("[DB361] a database closes only once the observer of its commits has been waited for", async () => {
+  await ask(pool("writer"), "CREATE TABLE t (x)");
+  await Promise.all(pools.splice(0).map((one) => one.stop()));
+  const observed = Promise.withResolvers<void>();
+  file.gate.beforeRestart = () => observed.promise;
+  const closed = file.close().then(() => "closed");
+  expect(await Promise.race([closed, Bun.sleep(50).then(() => "waits")])).toBe("waits");
+  expect(logBytes(path)).toBeGreaterThan(0);
+  file.gate.beforeRestart = null;
+  observed.resolve();
+  expect(await closed).toBe("closed");
+  expect(logBytes(path)).toBe(0);
+  file = openSqlFile(path);
 });

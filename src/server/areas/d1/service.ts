@@ -12,11 +12,12 @@ import type { Job } from "../../db/processes/job.ts";
 import { ProcessPool } from "../../db/processes/pool.ts";
 import { sentValues } from "../../db/processes/sent-values.ts";
 import { runForText, textOf } from "../../db/processes/text-answer.ts";
-import { hasLargeLog, logBytes } from "./database-file.ts";
+import { hasLargeLog, logBytes, type SqlFile } from "./database-file.ts";
 import {
   BODY_START_BYTES,
   LOG_CHECK_MS,
   LOG_OVER_DATABASE_MAX_BYTES,
+  LOG_PAGES,
   PROCESS_IDLE_MS,
   QUERY_TIMEOUT_MS,
   QUEUE_MAX_QUERIES,
@@ -43,7 +44,7 @@ interface QueryCaller {
 }
 
 interface QueriesOptions {
-  path: string;
+  file: SqlFile;
   role: ProcessRole;
   processesMax: number;
   room: AnswerRoom;
@@ -56,14 +57,16 @@ interface QueriesOptions {
 export class Queries {
   readonly #options: QueriesOptions;
   readonly #pool: ProcessPool;
+  /** Pages in the log at which it is moved next; null: that is under way. */
+  #moveAt: number | null = LOG_PAGES;
 
   constructor(options: QueriesOptions) {
-    const { path, role, processesMax, clock } = options;
+    const { file, role, processesMax, clock } = options;
     this.#options = options;
     this.#pool = new ProcessPool({
       clock,
       program: "areas/d1/process/query-job",
-      settings: { path, role },
+      settings: { path: file.path, role },
       processesMax,
       placesMax: QUEUE_MAX_QUERIES,
       idleMs: PROCESS_IDLE_MS,
@@ -75,7 +78,7 @@ export class Queries {
    * for a write whose log grows too large; 503 if too many wait, or the process exited or could not be started.
    */
   async run(query: Query, caller: QueryCaller): Promise<QueryAnswer> {
-    const { role, room } = this.#options;
+    const { file, role, room } = this.#options;
     const job = { ...jobOf(query, caller), room };
     if (role === "reader") return runForText(this.#pool, job);
     if (this.#isLogFull()) {
@@ -90,18 +93,35 @@ export class Queries {
     };
     const signals = [...job.signals, { signal: tooLarge.signal, reason: logTooLarge }];
     try {
-      return await runForText(this.#pool, { ...job, signals, onStart: watch });
+      return await file.gate.elsewhere(
+        (answer) => runForText(this.#pool, { ...job, signals, onStart: watch, answer }),
+        () => {},
+      );
     } finally {
       unwatch();
+      this.settle();
     }
   }
 
-  /** Truncates the write-ahead log if a killed write has left a large one. For the writer's processes only. */
+  /** Moves the write-ahead log into the database if it is long, or if a killed write has left a large one. For writers only. */
   settle(): void {
-    if (!hasLargeLog(this.#options.path)) return;
+    const { file } = this.#options;
+    if (this.#moveAt === null || (file.loggedPages() < this.#moveAt && !hasLargeLog(file.path))) return;
+    this.#moveAt = null;
     const request: ProgramRequest = { kind: "settle" };
-    // If it fails, for instance because of a running read, the next write does it when it begins.
-    this.#pool.run({ ...JOB, request, caller: "server", places: 1 }).catch(() => {});
+    const moved = file.gate.elsewhere(
+      (answer) => this.#pool.run({ ...JOB, request, caller: "server", places: 1, answer }),
+      () => {},
+    );
+    // If it fails, for instance because of a running read, a later write tries again. One that succeeds restarts the log at the next
+    // write.
+    const again = (pages: number): void => {
+      this.#moveAt = pages + LOG_PAGES;
+    };
+    moved.then(
+      () => again(0),
+      () => again(file.loggedPages()),
+    );
   }
 
   stop(): Promise<void> {
@@ -110,7 +130,8 @@ export class Queries {
 
   /** Whether the write-ahead log exceeds its bound, which grows with the database, as a VACUUM writes all of it to the log once. */
   #isLogFull(): boolean {
-    const { path, logOverDatabaseMaxBytes = LOG_OVER_DATABASE_MAX_BYTES } = this.#options;
+    const { file, logOverDatabaseMaxBytes = LOG_OVER_DATABASE_MAX_BYTES } = this.#options;
+    const { path } = file;
     const size = logBytes(path);
     if (size <= logOverDatabaseMaxBytes) return false;
     return size > logOverDatabaseMaxBytes + (statSync(path, { throwIfNoEntry: false })?.size ?? 0);

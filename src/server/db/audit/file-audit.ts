@@ -160,13 +160,21 @@ export class FileAudit implements AuditSource {
     throw new AppError(503, reason);
   }
 
-  /** Deletes rows that the log has, before the file is closed: the next start visits the files that have rows. */
-  close({ isFailed }: { isFailed: boolean }): void {
+  close(): void {
     this.#isClosed = true;
     this.#sink.onClosed(this);
-    if (isFailed || this.#taken <= this.#deleted) return;
+  }
+
+  /**
+   * Deletes rows that the log has, before the file is closed: the next start visits the files that have rows. Not in `close`, after
+   * which nothing may commit. Call outside of transactions.
+   */
+  forgetTaken(): void {
+    if (this.#taken <= this.#deleted) return;
     try {
-      this.#commits.transaction(() => this.#sqlite.run(DELETE, [this.#taken]));
+      const taken = this.#taken;
+      this.#commits.transaction(() => this.#sqlite.run(DELETE, [taken]));
+      this.#deleted = taken;
     } catch {
       // The log knows these rows when the file is opened again.
     }

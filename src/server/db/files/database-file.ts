@@ -38,7 +38,7 @@ import type { FileWork } from "../writer/file-work.ts";
 import { RowCounts } from "../writer/row-counts.ts";
 import { StatementCache } from "../writer/statement-cache.ts";
 import { hasPendingTexts, TextIndexer } from "../writer/text-indexer.ts";
-import { createWalLength, createWalSync, type SyncFile, type WalSync } from "../writer/wal-sync.ts";
+import { createWalState, createWalSync, type SyncFile, type WalSync } from "../writer/wal-sync.ts";
 import { Writer, type WriterOptions } from "../writer/writer.ts";
 import type { DirectorySync } from "./directory-sync.ts";
 import { assertCreatable, assertOpenable, EMPTY_FILE, isEmptyFile, markFile } from "./file-identity.ts";
@@ -93,11 +93,11 @@ function openSqlite(path: string, options: OpenOptions, dependencies: FileDepend
       assertOpenable(path);
     }
     sqlite = new Database(path, { create: true, readwrite: true });
-    configure(sqlite, options, ids);
+    const isRewritten = configure(sqlite, options, ids);
     if (!isNew && !isWalNew) moveLeftWal(sqlite);
     if (isWalNew) sqlite.run("PRAGMA synchronous = OFF");
     const opened = sqlite;
-    const gate = new CommitGate(opened, dependencies);
+    const gate = new CommitGate(opened, { ...dependencies, isRewritten });
     gate.open(() => migrate(opened, options, gate));
     // Creates the WAL if nothing has been read yet.
     sqlite.query("PRAGMA schema_version").get();
@@ -143,10 +143,12 @@ function migrate(sqlite: Database, options: OpenOptions, commits?: Commits): voi
  */
 const SYNC_BETWEEN_WALS = "PRAGMA synchronous = NORMAL";
 
-function configure(sqlite: Database, options: OpenOptions, ids: Ids): void {
+/** Sets the connection's options. Returns whether the file has entered WAL mode, which changes its first page outside of a WAL. */
+function configure(sqlite: Database, options: OpenOptions, ids: Ids): boolean {
   sqlite.run(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
   sqlite.run(`PRAGMA page_size = ${PAGE_BYTES}`);
   markFile(sqlite, ids);
+  const [before] = sqlite.query<{ journal_mode: string }, []>("PRAGMA journal_mode").all();
   sqlite.run("PRAGMA journal_mode = WAL");
   sqlite.run(SYNC_BETWEEN_WALS);
   sqlite.run("PRAGMA wal_autocheckpoint = 0");
@@ -155,6 +157,7 @@ function configure(sqlite: Database, options: OpenOptions, ids: Ids): void {
   sqlite.run("PRAGMA temp_store = MEMORY");
   sqlite.run(`PRAGMA cache_size = -${options.cacheKiB ?? CACHE_KIB}`);
   for (const extension of options.extensions ?? []) sqlite.loadExtension(extension);
+  return before?.journal_mode !== "wal";
 }
 
 /** An open file: its connection, its writer, and the ways to read it. */
@@ -216,17 +219,21 @@ export class OpenFile implements OpenedFile {
       onSync: dependencies.onSync,
       onFinal: () => this.#indexer.stopNow(),
       onPendingText: () => this.#indexer.wake(),
+      mayBegin: () => this.#checkpoints.mayBegin(),
       afterCommit: () => this.#afterCommit(),
     });
     this.#isWalNew = isWalNew;
     const endReads = () => this.#reads.end();
-    const walBytes = createWalLength(this.#statements, this.#reads);
+    const walState = createWalState(this.#statements, this.#reads);
     this.#checkpoints = new Checkpoints({
-      walBytes: () => (this.#isClosed ? 0 : walBytes()),
+      wal: () => (this.#isClosed ? { bytes: 0, isMoved: false } : walState()),
       holdWriter: () => this.#writer.hold(),
       checkpoint: (request) => dependencies.checkpointer.checkpoint(path, request),
       restart: (bytesKept) =>
-        gate.elsewhere((mark) => dependencies.checkpointer.restartWal(path, bytesKept, mark), endReads),
+        gate.elsewhere(async (answer) => {
+          await gate.restarting();
+          await dependencies.checkpointer.restartWal(path, bytesKept, answer);
+        }, endReads),
       onFailure,
     });
     this.#indexer = new TextIndexer({
@@ -238,7 +245,12 @@ export class OpenFile implements OpenedFile {
         await this.#checkpoints.settled();
       },
       holdWriter: () => this.#writer.hold(),
-      indexSome: () => gate.elsewhere((mark) => dependencies.indexer.indexTexts(path, WAL_BYTES_STOP, mark), endReads),
+      indexSome: () =>
+        gate.elsewhere(async (answer) => {
+          // A slice after a checkpoint of the whole WAL restarts it.
+          await gate.restarting();
+          return dependencies.indexer.indexTexts(path, WAL_BYTES_STOP, answer);
+        }, endReads),
       afterSlice: () => {
         this.#checkpoints.watch();
         return this.#checkpoints.settled();
@@ -361,7 +373,12 @@ export class OpenFile implements OpenedFile {
 
   /** Checkpoints the WAL and closes the connections of other processes, off the main thread, so that the close itself is short. */
   async prepareClose(): Promise<void> {
-    if (this.#writer.failure === null) await this.#checkpoints.runLast();
+    if (this.#writer.failure === null) {
+      this.#reads.end();
+      this.#audit?.forgetTaken();
+      await this.#gate.restarting();
+      await this.#checkpoints.runLast();
+    }
     await this.#dependencies.queries.forget(this.path);
   }
 
@@ -396,7 +413,7 @@ export class OpenFile implements OpenedFile {
     this.#reads.refuse(serverStopping());
     // Not awaited: each process does this before its next read, when an instance of this name may be another file.
     void this.#dependencies.queries.forget(this.path);
-    this.#audit?.close({ isFailed: this.#writer.failure !== null });
+    this.#audit?.close();
     this.#statements.close();
     this.#gate.close();
     this.#closeSync();

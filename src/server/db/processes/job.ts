@@ -25,6 +25,8 @@ export interface Job {
   onStart?(): void;
   /** Receives a part of the answer. An error that it throws ends the job. */
   take?(part: unknown): void;
+  /** Answers a question of the program. If it rejects, the job ends with that error. Absent: the program asks nothing. */
+  answer?(question: unknown): Promise<unknown>;
   /** Drops the received parts, as the job is retried on another process. Absent: a job whose process ends by itself fails. */
   restart?(): void;
   /** Resolves when the server has room for a large answer. Absent: it always has. */

@@ -284,6 +284,9 @@ export class ProcessPool {
       case "room":
         this.#reserve(process, entry, message.sizeBytes);
         return;
+      case "ask":
+        void this.#tell(process, entry, message.question);
+        return;
       case "done":
         this.#end(process, entry);
         entry.resolve(message.answer);
@@ -311,6 +314,17 @@ export class ProcessPool {
     void ready.then(() => {
       if (process.entry === entry && process.verdict === undefined) this.#send(process, { kind: "room", id });
     });
+  }
+
+  async #tell(process: PooledProcess, entry: Entry, question: unknown): Promise<void> {
+    const id = process.entryId;
+    const isOver = (): boolean => process.entry !== entry || process.verdict !== undefined;
+    try {
+      const answer = await entry.job.answer?.(question);
+      if (!isOver()) this.#send(process, { kind: "told", id, answer });
+    } catch (cause) {
+      if (!isOver()) this.#kill(process, cause);
+    }
   }
 
   #end(process: PooledProcess, entry: Entry): void {

@@ -7,6 +7,8 @@ export interface JobContext {
   sendPart(part: unknown): void;
   /** Resolves when the server has room for an answer of `sizeBytes`. */
   room(sizeBytes: number): Promise<void>;
+  /** Resolves to the server's answer, of `Job.answer`. */
+  ask(question: unknown): Promise<unknown>;
 }
 
 export interface Program<Request> {
@@ -26,6 +28,7 @@ export function serveJobs<Request>({ run, failureOf }: Program<Request>): void {
   };
   let attached: Uint8Array<ArrayBuffer>[] = [];
   let grantRoom = (): void => {};
+  let tell = (_answer: unknown): void => {};
 
   const perform = async (id: number, request: Request, bytes: readonly Uint8Array<ArrayBuffer>[]): Promise<void> => {
     const context: JobContext = {
@@ -35,6 +38,11 @@ export function serveJobs<Request>({ run, failureOf }: Program<Request>): void {
         new Promise((resolve) => {
           grantRoom = resolve;
           send({ kind: "room", id, sizeBytes });
+        }),
+      ask: (question) =>
+        new Promise((resolve) => {
+          tell = resolve;
+          send({ kind: "ask", id, question });
         }),
     };
     try {
@@ -59,6 +67,9 @@ export function serveJobs<Request>({ run, failureOf }: Program<Request>): void {
       }
       case "room":
         grantRoom();
+        break;
+      case "told":
+        tell(message.answer);
         break;
     }
   });

@@ -13,12 +13,15 @@ export type ToProcess =
   | { kind: "bytes"; bytes: Uint8Array<ArrayBuffer> }
   | { kind: "job"; id: number; request: unknown }
   /** Permission to send the large answer of this job. */
-  | { kind: "room"; id: number };
+  | { kind: "room"; id: number }
+  | { kind: "told"; id: number; answer: unknown };
 
 export type FromProcess =
   /** A part of the answer; more follow. */
   | { kind: "part"; id: number; part: unknown }
   /** Request for room for an answer of `sizeBytes`. */
   | { kind: "room"; id: number; sizeBytes: number }
+  /** Question to the server in the middle of a job. */
+  | { kind: "ask"; id: number; question: unknown }
   | { kind: "done"; id: number; answer: unknown }
   | { kind: "failed"; id: number; failure: unknown };

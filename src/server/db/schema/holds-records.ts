@@ -1,12 +1,12 @@
-import { Database } from "bun:sqlite";
 import { quoteIdentifier } from "../identifiers.ts";
+import { openUnchanged } from "../open-unchanged.ts";
 
 /**
  * Reports whether a user table in this file has a row. The file must not be open. A file that cannot be read counts as having rows.
  */
 export function holdsRecords(path: string): boolean {
   try {
-    using sqlite = new Database(path, { readwrite: true, create: false });
+    using sqlite = openUnchanged(path);
     const tables = sqlite.query<{ name: string }, []>(TABLES).all();
     return tables.some(({ name }) => sqlite.query(`SELECT 1 FROM ${quoteIdentifier(name)} LIMIT 1`).get() !== null);
   } catch {

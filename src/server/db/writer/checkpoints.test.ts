@@ -5,6 +5,7 @@ import { type CheckpointRequest, Checkpoints } from "./checkpoints.ts";
 function checkpoints() {
   const state = {
     walBytes: 0,
+    movedBytes: 0,
     holds: 0,
     failures: 0,
     restarts: 0,
@@ -12,7 +13,7 @@ function checkpoints() {
     ends: [] as { resolve: () => void; reject: (error: Error) => void }[],
   };
   const subject = new Checkpoints({
-    walBytes: () => state.walBytes,
+    wal: () => ({ bytes: state.walBytes, isMoved: state.walBytes > 0 && state.movedBytes === state.walBytes }),
     holdWriter: () => {
       state.holds += 1;
       return () => {
@@ -21,6 +22,7 @@ function checkpoints() {
     },
     checkpoint: (request) => {
       state.requests.push(request);
+      state.movedBytes = state.walBytes;
       return new Promise((resolve, reject) => state.ends.push({ resolve, reject }));
     },
     restart: (bytesKept) => {
@@ -165,4 +167,51 @@ test("[DB170] a WAL that grew during its checkpoint does not restart, nor does o
   state.ends.shift()?.resolve();
   await last;
   expect([state.restarts, state.holds]).toEqual([0, 0]);
+});
+
+test("[DB361] no transaction begins on a WAL that has been moved before the other process has restarted it", async () => {
+  const { state, subject, grow } = checkpoints();
+  expect(subject.mayBegin()).toBe(true);
+  grow(CHECKPOINT_BYTES + 1);
+  expect([subject.mayBegin(), state.holds]).toEqual([false, 1]);
+  state.ends.shift()?.resolve();
+  await Bun.sleep(1);
+  expect([state.restarts, state.holds]).toEqual([1, 1]);
+  // The restart writes a frame.
+  state.walBytes = 1;
+  state.ends.shift()?.resolve();
+  await subject.settled();
+  expect([subject.mayBegin(), state.holds]).toEqual([true, 0]);
+});
+
+test("[DB361] a file that stays open after the checkpoint for its close restarts its WAL before the next transaction", async () => {
+  const { state, subject } = checkpoints();
+  state.walBytes = 10_000;
+  const last = subject.runLast();
+  await Bun.sleep(1);
+  state.ends.shift()?.resolve();
+  await last;
+  expect([subject.mayBegin(), state.holds]).toEqual([false, 1]);
+  await Bun.sleep(1);
+  state.ends.shift()?.resolve();
+  await Bun.sleep(1);
+  expect(state.restarts).toBe(1);
+  state.ends.shift()?.resolve();
+  await subject.settled();
+  expect([subject.mayBegin(), state.holds]).toEqual([true, 0]);
+});
+
+test("[DB361] a transaction does not wait where a checkpoint fails, or a reader prevents the restart", async () => {
+  const { state, subject, grow } = checkpoints();
+  grow(CHECKPOINT_BYTES + 1);
+  expect(subject.mayBegin()).toBe(false);
+  state.ends.shift()?.reject(new Error("no process"));
+  await Bun.sleep(1);
+  expect([subject.mayBegin(), state.holds]).toEqual([true, 0]);
+  void subject.run();
+  state.ends.shift()?.resolve();
+  await Bun.sleep(1);
+  state.ends.shift()?.resolve();
+  await subject.settled();
+  expect([subject.mayBegin(), state.holds, state.restarts]).toEqual([true, 0, 1]);
 });

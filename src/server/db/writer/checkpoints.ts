@@ -1,4 +1,5 @@
 import { CHECKPOINT_BYTES, MORE_CHECKPOINTS_MAX, WAL_BYTES_LEFT, WAL_BYTES_MAX, WAL_BYTES_STOP } from "../limits.ts";
+import type { WalState } from "./wal-sync.ts";
 
 /** `sync`: whether to sync the checkpointed pages too. `next`: whether a request about the same file follows at once. */
 export interface CheckpointRequest {
@@ -7,25 +8,33 @@ export interface CheckpointRequest {
 }
 
 export interface CheckpointOptions {
-  /** Returns the length of the WAL's content; its file may be longer. */
-  walBytes: () => number;
+  wal: () => Pick<WalState, "bytes" | "isMoved">;
   /** Prevents transactions from starting until the returned function is called. */
   holdWriter: () => () => void;
   /** Runs a passive checkpoint in another process. */
   checkpoint: (request: CheckpointRequest) => Promise<void>;
   /**
    * Runs a checkpoint in another process and restarts the WAL if all of it has been checkpointed; a file of more than `bytesKept`
-   * is truncated. The writer is paused meanwhile.
+   * is truncated. It waits for the observer of commits first. The writer is paused meanwhile.
    */
   restart: (bytesKept: number) => Promise<void>;
   onFailure: (cause: unknown) => void;
 }
 
 /**
- * Checkpoints the WAL: moves it into the database file. This runs in another process, because a checkpoint syncs. Restarting the
- * WAL also syncs, and may truncate the file; the other process does that too, as otherwise the next commit would do it on the main
- * thread. A restart needs a checkpoint of the whole WAL, which never happens under constant writes. So past WAL_BYTES_MAX the
- * writer waits for it. [DB13]–[DB15]
+ * Decides when the WAL of a file is moved into the database file (a checkpoint) and when it restarts. The whole strategy:
+ *
+ * 1. SQLite's own checkpoints are off: they sync, on the main thread. Past CHECKPOINT_BYTES, another process moves what is there
+ *    while the writer goes on.
+ * 2. Once the whole WAL has been moved, it can restart, so that its file does not grow. A restart syncs the new header and may
+ *    truncate the file, so the other process does it, by a commit that changes only the commit row, while the writer is held.
+ * 3. SQLite restarts a moved WAL in the next commit by itself. `mayBegin` keeps the writer from that: it is held until the other
+ *    process has done it, after the observer of commits has been waited for.
+ * 4. Under constant writes the whole WAL is never moved. Past WAL_BYTES_MAX, further checkpoints sync what was written during the
+ *    first, and the writer is held for the short rest. Past WAL_BYTES_STOP it is held at once.
+ * 5. A reader of an old snapshot prevents a restart. The writer goes on, and waits again WAL_BYTES_MAX later.
+ *
+ * [DB13]–[DB15], [DB170], [DB320], [DB321], [DB361]
  */
 export class Checkpoints {
   readonly #options: CheckpointOptions;
@@ -37,6 +46,8 @@ export class Checkpoints {
   #stopBytes = 0;
   /** The last length that was read. */
   #bytes = 0;
+  /** Whether all of the WAL may have been moved without a restart. */
+  #mayBeMoved = false;
 
   constructor(options: CheckpointOptions) {
     this.#options = options;
@@ -62,6 +73,18 @@ export class Checkpoints {
     if (bytes > this.#nextBytes) void this.run();
   }
 
+  /** Whether a transaction may begin: not one in which SQLite would restart the WAL. Otherwise the writer is held until it may. */
+  mayBegin(): boolean {
+    if (!this.#mayBeMoved) return true;
+    if (!this.#options.wal().isMoved) {
+      this.#mayBeMoved = this.#running !== null;
+      return true;
+    }
+    this.#releaseWriter ??= this.#options.holdWriter();
+    void this.run();
+    return false;
+  }
+
   /** Runs a checkpoint. Resolves even if it failed: a failed checkpoint loses no data. */
   run(): Promise<void> {
     this.#running ??= this.#run({ mayRestart: true }).finally(() => {
@@ -70,7 +93,10 @@ export class Checkpoints {
     return this.#running;
   }
 
-  /** Checkpoints before a close, which removes the WAL. Does not restart it, as that would write another page to checkpoint. */
+  /**
+   * Checkpoints before a close, which removes the WAL. Does not restart it, as that would write another page to checkpoint. If the
+   * file stays open, its next transaction waits for the restart.
+   */
   async runLast(): Promise<void> {
     await this.settled();
     this.#running ??= this.#run({ mayRestart: false }).finally(() => {
@@ -82,22 +108,25 @@ export class Checkpoints {
   async #run({ mayRestart }: { mayRestart: boolean }): Promise<void> {
     const { checkpoint, holdWriter, onFailure, restart } = this.#options;
     try {
-      const bytesBefore = this.#length();
-      if (bytesBefore === 0) return;
+      if (this.#length() === 0) return;
+      this.#mayBeMoved = true;
       const isLong = (): boolean => mayRestart && this.#length() > this.#pauseBytes;
       await checkpoint({ sync: false, next: isLong() });
       const isBusy = isLong();
       if (isBusy) await this.#moveMore();
-      // If nothing was written meanwhile, the whole WAL has been checkpointed. Otherwise little is left, and the paused writer adds
-      // nothing.
-      if (isBusy || (mayRestart && this.#length() === bytesBefore)) {
+      // If it is busy, little is left, and the paused writer adds nothing.
+      if (isBusy || (mayRestart && this.#options.wal().isMoved)) {
         this.#releaseWriter ??= holdWriter();
+        // Tried once: a reader may prevent it.
+        this.#mayBeMoved = false;
         await restart(isBusy ? WAL_BYTES_STOP : CHECKPOINT_BYTES);
         this.#expect(this.#length());
       } else {
         this.#nextBytes = this.#length() + CHECKPOINT_BYTES;
       }
     } catch (error) {
+      // The writer does not wait for a checkpoint that fails.
+      this.#mayBeMoved = false;
       onFailure(error);
       this.#expect(this.#bytes);
     } finally {
@@ -120,7 +149,7 @@ export class Checkpoints {
   }
 
   #length(): number {
-    this.#bytes = this.#options.walBytes();
+    this.#bytes = this.#options.wal().bytes;
     return this.#bytes;
   }
 

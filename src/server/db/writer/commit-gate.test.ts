@@ -10,6 +10,7 @@ import { createStorageEngine } from "../engine.ts";
 import { CHECKPOINT_BYTES } from "../limits.ts";
 import { layOut } from "../migrations.ts";
 import type { OpenedFile, StorageEngine } from "../types.ts";
+import { type CommitGate, CommitOrder } from "./commit-gate.ts";
 
 interface Row {
   number: number;
@@ -266,4 +267,72 @@ test("[DB341] after a kill the row is that of the last commit in the file", asyn
   const last = file.query<{ text: string }>("SELECT text FROM items ORDER BY CAST(id AS INTEGER) DESC LIMIT 1").get();
   expect(count).toBeGreaterThanOrEqual(50);
   expect(rowOf(file).number).toBeGreaterThanOrEqual(Number(last?.text) + 1);
+});
+
+/** Opens a file with a gate of its own, as the file of a database of users. */
+function gated(name: string): { sqlite: Database; gate: CommitGate } {
+  const sqlite = new Database(join(directory, name));
+  sqlite.run("PRAGMA journal_mode = WAL");
+  return { sqlite, gate: engine.gate(sqlite, { isRewritten: false }) };
+}
+
+test("[DB361] the observer hears of each commit before anything else runs, and of an attempt that failed", async () => {
+  const { sqlite, gate } = gated("b.db");
+  gate.open(() => {});
+  const heard: number[] = [];
+  gate.onCommitted = () => heard.push(gate.number);
+  gate.transaction(() => sqlite.run("CREATE TABLE t (x)"));
+  sqlite.run("BEGIN IMMEDIATE");
+  sqlite.run("INSERT INTO t VALUES (1)");
+  gate.commit(0);
+  const first = heard[0] ?? 0;
+  expect(heard).toEqual([first, first + 1]);
+  await gate.elsewhere(
+    async (answer) => {
+      const mark = await answer("commit");
+      expect(mark).toMatchObject({ number: first + 2, file: gate.file });
+      sqlite.run(`UPDATE _platform_commit SET "number" = ${mark?.number}`);
+    },
+    () => {},
+  );
+  const failed = gate.elsewhere(
+    async (answer) => {
+      await answer("commit");
+      throw new Error("the process was killed");
+    },
+    () => {},
+  );
+  await expect(failed).rejects.toThrow("killed");
+  expect(heard).toEqual([first, first + 1, first + 2, first + 2]);
+  gate.close();
+  sqlite.close();
+});
+
+test("[DB342] a commit that another process is making holds the place up to which all commits have been made", async () => {
+  const order = new CommitOrder(testClock(1_000));
+  const source = {};
+  const place = order.begin(source);
+  expect(order.take(3)).toBe(place + 3);
+  expect(order.lastMade).toBe(place - 1);
+  order.ended(source);
+  expect(order.lastMade).toBe(place + 3);
+});
+
+test("[DB362] [DB361] a file with an open mark, and one that a migration took out of WAL mode, count as rewritten", () => {
+  const { sqlite, gate } = gated("b.db");
+  gate.open(() => {});
+  gate.transaction(() => {});
+  const reopened = engine.gate(sqlite, { isRewritten: false });
+  reopened.open(() => {});
+  expect(reopened.isRewritten).toBe(false);
+  sqlite.run(`UPDATE _platform_commit SET "nonce" = 0`);
+  const marked = engine.gate(sqlite, { isRewritten: false });
+  marked.open(() => {});
+  expect(marked.isRewritten).toBe(true);
+  marked.transaction(() => {});
+  const later = engine.gate(sqlite, { isRewritten: false });
+  later.open(() => later.outsideWal(() => {}));
+  expect(later.isRewritten).toBe(true);
+  for (const one of [gate, reopened, marked, later]) one.close();
+  sqlite.close();
 });

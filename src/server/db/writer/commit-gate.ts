@@ -22,12 +22,15 @@ export const COMMIT_TABLE = "_platform_commit";
 const CREATE = `CREATE TABLE IF NOT EXISTS "${COMMIT_TABLE}" ("id" INTEGER PRIMARY KEY CHECK ("id" = 0), "number" INTEGER NOT NULL,
   "nonce" INTEGER NOT NULL, "at" INTEGER NOT NULL, "place" INTEGER NOT NULL, "file" TEXT NOT NULL) STRICT`;
 const INSERT = `INSERT OR IGNORE INTO "${COMMIT_TABLE}" VALUES (0, 0, 0, 0, 0, '')`;
-const UPDATE = `UPDATE "${COMMIT_TABLE}" SET "number" = ?, "nonce" = ?, "at" = ?, "place" = ?, "file" = ?`;
+/** Rewrites the commit row with `commitValues`. */
+export const UPDATE_COMMIT = `UPDATE "${COMMIT_TABLE}" SET "number" = ?, "nonce" = ?, "at" = ?, "place" = ?, "file" = ?`;
 const READ = `SELECT "number", "nonce", "place", "file" FROM "${COMMIT_TABLE}"`;
 
 const MICROSECONDS_PER_MS = 1_000;
 /** Length of a nonce: fewer bits than the 53 of an exact number. */
 const NONCE_BYTES = 6;
+/** The nonce while a change that no number describes is under way. */
+export const OPEN_MARK = 0;
 
 /** Adds the commit row to a file that has none. */
 export function layOutCommitRow(sqlite: Database): void {
@@ -44,11 +47,9 @@ export interface CommitMark {
   file: string;
 }
 
-/** Returns the statement and its values, for a connection of another library. */
-export const commitStatement = ({ number, nonce, at, place, file }: CommitMark) => ({
-  sql: UPDATE,
-  values: [number, nonce, at, place, file] as const,
-});
+/** Returns the values of `UPDATE_COMMIT`. */
+export const commitValues = ({ number, nonce, at, place, file }: CommitMark) =>
+  [number, nonce, at, place, file] as const;
 
 /**
  * Orders the commits of all files of a server: each takes as many places as it has announced changes, one at least, before COMMIT.
@@ -58,6 +59,8 @@ export const commitStatement = ({ number, nonce, at, place, file }: CommitMark) 
 export class CommitOrder {
   readonly #clock: Pick<Clock, "now">;
   #last: number;
+  /** Places of commits that other processes make at present, by what waits for them. */
+  readonly #underWay = new Map<object, number>();
   /** The first place of each file's commits whose changes have not been announced. */
   readonly #unannounced = new Map<object, number>();
 
@@ -74,6 +77,22 @@ export class CommitOrder {
 
   raise(place: number): void {
     this.#last = Math.max(this.#last, place);
+  }
+
+  /** Takes one place for a commit of another process, until `ended`. */
+  begin(source: object): number {
+    const place = this.take(1);
+    this.#underWay.set(source, place);
+    return place;
+  }
+
+  ended(source: object): void {
+    this.#underWay.delete(source);
+  }
+
+  /** The place up to which every commit has been made or given up. */
+  get lastMade(): number {
+    return Math.min(this.#last, ...this.#underWay.values().map((place) => place - 1));
   }
 
   /** Notes that `source` has committed changes from this place on; null: its commit announces none. */
@@ -98,26 +117,49 @@ export class CommitOrder {
 /** Runs the transactions of a migration. */
 export interface Commits {
   transaction(work: () => void): void;
+  /** Runs work that changes the file outside of its WAL, such as leaving WAL mode. */
+  outsideWal(work: () => void): void;
 }
 
 /** Runs transactions without numbers, for databases in memory, and copies: nobody asks which commit they hold. */
 export const unnumbered = (sqlite: Database): Commits => ({
   transaction: (work) => sqlite.transaction(work).immediate(),
+  outsideWal: (work) => work(),
 });
 
 /**
- * The one gate of a file: every commit passes it, and so has a number. `commit` is for the writer, `transaction` for migrations and
- * last writes of a close, `elsewhere` for other processes. `tests/tidy.test.ts` lists the files that may commit or end a WAL.
+ * Question of another process that changes the file for the server: for the mark of its commit, right before COMMIT; and for leave to
+ * checkpoint the WAL so that it can restart.
+ */
+export type GateQuestion = "commit" | "checkpoint";
+/** Answers a `GateQuestion`: with a `CommitMark`, or null. */
+export type GateAnswer = (question: unknown) => Promise<CommitMark | null>;
+
+/**
+ * The one gate of a file: every commit passes it and so has a number, and no WAL restarts or ends without it. `commit` is for the
+ * writer, `transaction` for migrations and last writes of a close, `elsewhere` for other processes. `tests/tidy.test.ts` lists the
+ * files that may commit or end a WAL.
+ *
+ * An observer is called right after each commit, before anything else can commit, so that it can read the frames; and it is waited
+ * for before frames may be overwritten or removed.
  */
 export class CommitGate implements Commits {
+  /** Called after each commit, whoever made it, and also after an attempt of another process that has failed. */
+  onCommitted: (() => void) | null = null;
+  /** Waited for before the WAL restarts or the file is closed. No transaction of the writer begins meanwhile. */
+  beforeRestart: (() => Promise<void>) | null = null;
+  /** Whether the file may have been changed outside of its WAL since the last numbered commit before this opening. */
+  isRewritten: boolean;
   readonly #sqlite: Database;
   readonly #order: CommitOrder;
   readonly #clock: Pick<Clock, "now">;
   readonly #nonce: number;
   #file: string;
   #number = 0;
-  /** The nonce of the last commit: another one than `#nonce` until this opening commits. */
+  /** Least number of this opening's commits; null: it has made none. */
+  #least: number | null = null;
   #lastNonce = 0;
+  #row: Statement<Omit<CommitMark, "at">, []> | null = null;
   #update: Statement | null = null;
   #commit: Statement | null = null;
   #stateOf: Statement<ConnectionState, []> | null = null;
@@ -125,12 +167,22 @@ export class CommitGate implements Commits {
   #seen: ConnectionState = { changes: -1, schema: -1 };
   #isClosed = false;
 
-  constructor(sqlite: Database, deps: { order: CommitOrder; clock: Pick<Clock, "now">; ids: Ids }) {
+  /** `isRewritten`: whether the file was changed outside of its WAL already, by entering WAL mode. */
+  constructor(
+    sqlite: Database,
+    deps: { order: CommitOrder; clock: Pick<Clock, "now">; ids: Ids; isRewritten?: boolean },
+  ) {
     this.#sqlite = sqlite;
+    this.isRewritten = deps.isRewritten ?? false;
     this.#order = deps.order;
     this.#clock = deps.clock;
     this.#nonce = Buffer.from(deps.ids.secret(NONCE_BYTES), "base64url").readUIntBE(0, NONCE_BYTES);
     this.#file = deps.ids.uuid();
+  }
+
+  /** The id of the file. */
+  get file(): string {
+    return this.#file;
   }
 
   /** The number of the last commit. 0: nothing has been committed. */
@@ -141,6 +193,7 @@ export class CommitGate implements Commits {
   /** Runs the migrations of a file that has been opened. Changes that they have not committed by `transaction` get a number too. */
   open(migrate: () => void): void {
     const hasRow = this.#read();
+    if (this.#number > 0 && this.#lastNonce === OPEN_MARK) this.isRewritten = true;
     const number = this.#number;
     const before = this.#state();
     migrate();
@@ -155,16 +208,17 @@ export class CommitGate implements Commits {
    * changed nothing.
    */
   commit(changeCount: number): number | null {
-    const mark = changeCount > 0 || this.#mayHaveChanged() ? this.#next(changeCount) : null;
+    const mark =
+      changeCount > 0 || this.#mayHaveChanged() ? this.#next(() => this.#order.take(Math.max(1, changeCount))) : null;
     if (mark !== null) {
-      this.#update ??= this.#sqlite.prepare(UPDATE);
-      this.#update.run(mark.number, mark.nonce, mark.at, mark.place, mark.file);
+      this.#update ??= this.#sqlite.prepare(UPDATE_COMMIT);
+      this.#update.run(...commitValues(mark));
     }
     this.#commit ??= this.#sqlite.prepare("COMMIT");
     this.#commit.run();
     if (mark === null) return null;
     this.#number = mark.number;
-    this.#lastNonce = mark.nonce;
+    this.onCommitted?.();
     return mark.place;
   }
 
@@ -173,30 +227,56 @@ export class CommitGate implements Commits {
       .transaction(() => {
         work();
         if (!this.#read()) layOutCommitRow(this.#sqlite);
-        const { sql, values } = commitStatement(this.#next(1));
-        this.#sqlite.run(sql, [...values]);
+        this.#sqlite.run(UPDATE_COMMIT, [...commitValues(this.#next(() => this.#order.take(1)))]);
       })
       .immediate();
     this.#read();
+    this.onCommitted?.();
+  }
+
+  outsideWal(work: () => void): void {
+    this.isRewritten = true;
+    work();
   }
 
   /**
-   * Lets another process commit, with the mark passed to `commit`, while the writer waits. Whether that failed or not, the row is
-   * read again afterwards; `endReads` ends an older snapshot of it.
+   * Lets another process commit while the writer waits: `answer` is for its questions. Whether that failed or not, the row is read
+   * again afterwards; `endReads` ends an older snapshot of it.
    */
-  async elsewhere<T>(commit: (mark: CommitMark) => Promise<T>, endReads: () => void): Promise<T> {
-    try {
-      return await commit(this.#next(1));
-    } finally {
+  async elsewhere<T>(work: (answer: GateAnswer) => Promise<T>, endReads: () => void): Promise<T> {
+    const source = {};
+    let hasMark = false;
+    const notice = (): void => {
       if (!this.#isClosed) {
         endReads();
         this.#read();
+        this.onCommitted?.();
       }
+      this.#order.ended(source);
+    };
+    const answer: GateAnswer = async (question) => {
+      // The commit of the former mark has been made.
+      if (hasMark) notice();
+      hasMark = question === "commit";
+      if (hasMark) return this.#next(() => this.#order.begin(source));
+      await this.restarting();
+      return null;
+    };
+    try {
+      return await work(answer);
+    } finally {
+      notice();
     }
+  }
+
+  /** Waits for the observer, before the WAL restarts or ends. */
+  async restarting(): Promise<void> {
+    await this.beforeRestart?.();
   }
 
   close(): void {
     this.#isClosed = true;
+    this.#row?.finalize();
     this.#update?.finalize();
     this.#commit?.finalize();
     this.#stateOf?.finalize();
@@ -205,8 +285,8 @@ export class CommitGate implements Commits {
   /** Reads the commit row. false: the file has none. */
   #read(): boolean {
     try {
-      using read = this.#sqlite.prepare<Omit<CommitMark, "at">, []>(READ);
-      const row = read.get();
+      this.#row ??= this.#sqlite.prepare<Omit<CommitMark, "at">, []>(READ);
+      const row = this.#row.get();
       if (row === null) return false;
       this.#number = row.number;
       this.#lastNonce = row.nonce;
@@ -220,14 +300,14 @@ export class CommitGate implements Commits {
   }
 
   /** Takes the next number and places. */
-  #next(changeCount: number): CommitMark {
+  #next(takePlace: () => number): CommitMark {
     const at = this.#clock.now();
-    const isFirst = this.#lastNonce !== this.#nonce;
+    this.#least ??= at * MICROSECONDS_PER_MS;
     return {
-      number: Math.max(this.#number + 1, isFirst ? at * MICROSECONDS_PER_MS : 0),
+      number: Math.max(this.#number + 1, this.#least),
       nonce: this.#nonce,
       at,
-      place: this.#order.take(Math.max(1, changeCount)),
+      place: takePlace(),
       file: this.#file,
     };
   }

@@ -2,9 +2,9 @@ import fs from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { unreachable } from "../../../kernel/errors.ts";
 import { INDEX_SLICE_MS, QUERY_LOCK_TIMEOUT_MS, RESTART_WAIT_MS } from "../limits.ts";
-import { serveJobs } from "../processes/program.ts";
+import { type JobContext, serveJobs } from "../processes/program.ts";
 import { sqliteFailure } from "../processes/query-error.ts";
-import { type CommitMark, commitStatement } from "./commit-gate.ts";
+import { type CommitMark, commitValues, type GateQuestion, UPDATE_COMMIT } from "./commit-gate.ts";
 import type { FileRequest } from "./file-work.ts";
 import { PENDING_TEXTS } from "./text-indexer.ts";
 
@@ -14,16 +14,18 @@ export function start(): void {
 }
 
 /** Runs a request. Returns whether more texts wait to be indexed; false for every other request. */
-function perform(request: FileRequest): boolean {
+async function perform(request: FileRequest, { ask }: JobContext): Promise<boolean> {
+  // The answer of the file's gate.
+  const nextMark = () => ask("commit" satisfies GateQuestion) as Promise<CommitMark>;
   switch (request.op) {
     case "ready":
       return false;
     case "checkpoint":
       return withFile(request.path, { next: request.next }, (file) => checkpoint(file, request));
     case "restart":
-      return withFile(request.path, { next: false }, ({ connection }) => restartWal(connection, request));
+      return withFile(request.path, { next: false }, ({ connection }) => restartWal(connection, request, nextMark));
     case "index":
-      return withFile(request.path, { next: false }, ({ connection }) => indexTexts(connection, request));
+      return withFile(request.path, { next: false }, ({ connection }) => indexTexts(connection, request, nextMark));
     default:
       return unreachable(request);
   }
@@ -44,13 +46,17 @@ let kept: OpenFile | null = null;
  * removes the WAL. With `next` it is kept for the request that follows: a new connection syncs the directory before a checkpoint,
  * for which the writer would have to wait.
  */
-function withFile(path: string, { next }: { next: boolean }, work: (file: OpenFile) => boolean): boolean {
+async function withFile(
+  path: string,
+  { next }: { next: boolean },
+  work: (file: OpenFile) => boolean | Promise<boolean>,
+): Promise<boolean> {
   if (kept !== null && kept.path !== path) close(kept);
   const file = kept ?? open(path);
   kept = null;
   let isKept = false;
   try {
-    const answer = work(file);
+    const answer = await work(file);
     isKept = next;
     return answer;
   } finally {
@@ -97,27 +103,28 @@ function checkpoint({ connection, descriptor }: OpenFile, { sync }: { sync: bool
  * new header and a truncation happen here and not in the server's next write. RESTART waits for the readers of the WAL; quick reads
  * end with their turn of the event loop. If a reader needs the WAL for longer, the WAL is not restarted.
  */
-function restartWal(
+async function restartWal(
   connection: DatabaseSync,
-  { walBytesLimit, mark }: { walBytesLimit: number; mark: CommitMark },
-): boolean {
+  { walBytesLimit }: { walBytesLimit: number },
+  nextMark: () => Promise<CommitMark>,
+): Promise<boolean> {
   connection.exec(`PRAGMA busy_timeout = ${RESTART_WAIT_MS}; PRAGMA wal_checkpoint(RESTART);
     PRAGMA journal_size_limit = ${walBytesLimit}; BEGIN IMMEDIATE`);
-  numberCommit(connection, mark);
+  numberCommit(connection, await nextMark());
   connection.exec("COMMIT");
   return false;
 }
 
 function numberCommit(connection: DatabaseSync, mark: CommitMark): void {
-  const { sql, values } = commitStatement(mark);
-  connection.prepare(sql).run(...values);
+  connection.prepare(UPDATE_COMMIT).run(...commitValues(mark));
 }
 
 /** Indexes texts in one transaction. The writer's next sync covers it. */
-function indexTexts(
+async function indexTexts(
   connection: DatabaseSync,
-  { walBytesLimit, mark }: { walBytesLimit: number; mark: CommitMark },
-): boolean {
+  { walBytesLimit }: { walBytesLimit: number },
+  nextMark: () => Promise<CommitMark>,
+): Promise<boolean> {
   connection.exec(`PRAGMA journal_size_limit = ${walBytesLimit}; BEGIN IMMEDIATE`);
   const first = connection.prepare(`SELECT "table", "id" FROM "${PENDING_TEXTS}" LIMIT 1`);
   const done = connection.prepare(`DELETE FROM "${PENDING_TEXTS}" WHERE "table" = ? AND "id" = ?`);
@@ -129,7 +136,7 @@ function indexTexts(
     next = first.get();
     if (performance.now() - startedAt >= INDEX_SLICE_MS) break;
   }
-  numberCommit(connection, mark);
+  numberCommit(connection, await nextMark());
   connection.exec("COMMIT");
   return next !== undefined;
 }

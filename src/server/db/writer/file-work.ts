@@ -5,16 +5,16 @@ import { ProcessPool } from "../processes/pool.ts";
 import { queryError } from "../processes/query-error.ts";
 import { SERVER_CALLER } from "../server-caller.ts";
 import type { CheckpointRequest } from "./checkpoints.ts";
-import type { CommitMark } from "./commit-gate.ts";
+import type { GateAnswer } from "./commit-gate.ts";
 
 /** A request to `file-job.ts`. */
 export type FileRequest =
   | { op: "ready" }
   | ({ op: "checkpoint"; path: string } & CheckpointRequest)
   /** Checkpoints the whole WAL, restarts it, and truncates it to `walBytesLimit` if it is longer. */
-  | { op: "restart"; path: string; walBytesLimit: number; mark: CommitMark }
+  | { op: "restart"; path: string; walBytesLimit: number }
   /** Indexes some of the pending texts. */
-  | { op: "index"; path: string; walBytesLimit: number; mark: CommitMark };
+  | { op: "index"; path: string; walBytesLimit: number };
 
 /** Runs checkpoints and indexing of database files in a separate process, one request at a time. */
 export class FileWork {
@@ -41,8 +41,8 @@ export class FileWork {
    * Checkpoints the whole WAL, restarts it, and truncates its file to `walBytesLimit` if it is longer. Nothing else may write to
    * `path` meanwhile.
    */
-  async restartWal(path: string, walBytesLimit: number, mark: CommitMark): Promise<void> {
-    await this.#run({ op: "restart", path, walBytesLimit, mark }, CHECKPOINT_TIMEOUT_MS);
+  async restartWal(path: string, walBytesLimit: number, answer: GateAnswer): Promise<void> {
+    await this.#run({ op: "restart", path, walBytesLimit }, CHECKPOINT_TIMEOUT_MS, answer);
   }
 
   /** Starts the process if it is not running. */
@@ -51,17 +51,18 @@ export class FileWork {
   }
 
   /** Indexes some of the pending texts of `path`; false: none is left. Nothing else may write to it meanwhile. */
-  async indexTexts(path: string, walBytesLimit: number, mark: CommitMark): Promise<boolean> {
-    return (await this.#run({ op: "index", path, walBytesLimit, mark }, INDEX_TIMEOUT_MS)) === true;
+  async indexTexts(path: string, walBytesLimit: number, answer: GateAnswer): Promise<boolean> {
+    return (await this.#run({ op: "index", path, walBytesLimit }, INDEX_TIMEOUT_MS, answer)) === true;
   }
 
   stop(): Promise<void> {
     return this.#pool.stop();
   }
 
-  #run(request: FileRequest, timeoutMs: number): Promise<unknown> {
+  #run(request: FileRequest, timeoutMs: number, answer?: GateAnswer): Promise<unknown> {
     return this.#pool.run({
       request,
+      ...(answer === undefined ? {} : { answer }),
       caller: SERVER_CALLER.callerName,
       places: 1,
       waitMs: timeoutMs,

@@ -9,6 +9,8 @@ export type SyncFile = (descriptor: number, done: (error: Error | null) => void)
 
 /** Makes committed transactions durable without blocking the event loop. */
 export interface WalSync {
+  /** The descriptor of the WAL. */
+  readonly descriptor: number;
   /** Syncs every frame written so far. The first call also syncs the directory entries of the files. */
   run(done: (error: Error | null) => void): void;
   /** Closes the descriptors. Must not be called during a sync. */
@@ -58,6 +60,7 @@ export function createWalSync(options: {
   }
 
   return {
+    descriptor,
     run(done) {
       syncFile(descriptor, (error) => {
         if (error || isNewFileSynced) {
@@ -80,14 +83,21 @@ export function createWalSync(options: {
   };
 }
 
-/**
- * Returns a function that reads the bytes in the WAL, whose file is longer after a restart. SQLite answers in a microsecond, but
- * not inside a transaction.
- */
-export function createWalLength(statements: StatementCache, reads: ReadTransaction): () => number {
-  const statement = statements.prepare<{ log: number }>("PRAGMA wal_checkpoint(NOOP)");
+/** Contents of a WAL, whose file is longer after a restart. */
+export interface WalState {
+  frames: number;
+  bytes: number;
+  /** Whether checkpoints have moved all of it, so that the next commit restarts it unless a reader needs it. */
+  isMoved: boolean;
+}
+
+/** Returns a function that reads the state of the WAL. SQLite answers in a microsecond, but not inside a transaction. */
+export function createWalState(statements: StatementCache, reads: ReadTransaction): () => WalState {
+  const statement = statements.prepare<{ log: number; checkpointed: number }>("PRAGMA wal_checkpoint(NOOP)");
   return () => {
     reads.end();
-    return Math.max(0, statement.get()?.log ?? 0) * WAL_FRAME_BYTES;
+    const found = statement.get();
+    const frames = Math.max(0, found?.log ?? 0);
+    return { frames, bytes: frames * WAL_FRAME_BYTES, isMoved: frames > 0 && found?.checkpointed === frames };
   };
 }

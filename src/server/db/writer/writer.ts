@@ -53,6 +53,8 @@ export interface WriterOptions {
   onSync?: (durationMs: number) => void;
   /** Called once, when the file fails permanently: see `failure`. */
   onFinal: () => void;
+  /** Whether a transaction may begin. Otherwise the writer is held until it may. */
+  mayBegin: () => boolean;
   /** Called after each transaction that wrote, to check the length of the WAL. */
   afterCommit: () => void;
 }
@@ -147,7 +149,7 @@ export class Writer {
     // Runs after this turn's I/O callbacks, so that all writes of the turn share the transaction.
     setImmediate(() => {
       this.#isScheduled = false;
-      if (this.#holds > 0 || this.#failure !== null) return;
+      if (this.#holds > 0 || this.#failure !== null || !this.#options.mayBegin()) return;
       this.#transact();
       this.#schedule();
       this.#syncNext();

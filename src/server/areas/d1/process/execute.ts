@@ -1,5 +1,6 @@
 import { DatabaseSync } from "node:sqlite";
 import { openError } from "../../../db/files/sqlite-errors.ts";
+import { type CommitMark, commitValues, OPEN_MARK, UPDATE_COMMIT } from "../../../db/writer/commit-gate.ts";
 import { hasLargeLog } from "../database-file.ts";
 import { BUSY_TIMEOUT_MS, LOG_KEPT_BYTES, PARAMETERS_MAX, RESULT_MAX_BYTES, VALUE_MAX_BYTES } from "../limits.ts";
 import { type Binding, EscapeError, failureOf, type ProcessRole, QueryError, type QueryRequest } from "../query.ts";
@@ -12,7 +13,7 @@ export interface QueryConnection {
   judge: Judge;
   role: ProcessRole;
   /** Prepared statements of the process itself that run with every query. */
-  own: { databases: Prepared; totalChanges: Prepared; changes: Prepared };
+  own: { databases: Prepared; totalChanges: Prepared; changes: Prepared; number: Prepared };
 }
 
 /** Opens a connection. A reader's is read-only. A writer's commits are on disk when they return. Errors: QueryError. */
@@ -27,8 +28,10 @@ export function openConnection(path: string, role: ProcessRole): QueryConnection
     });
     database.exec("PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF");
     if (role === "writer") {
-      database.exec(`PRAGMA synchronous = FULL; PRAGMA journal_size_limit = ${LOG_KEPT_BYTES}`);
-      shrinkLog(database, path);
+      // Checkpoints are run by `moveLog` only, when the gate lets them.
+      database.exec(
+        `PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0; PRAGMA journal_size_limit = ${LOG_KEPT_BYTES}`,
+      );
     }
     const judge = createJudge();
     database.setAuthorizer((action, first, second, schema) => judge.authorize(action, first, second, schema));
@@ -36,6 +39,7 @@ export function openConnection(path: string, role: ProcessRole): QueryConnection
       databases: database.prepare("SELECT name FROM pragma_database_list"),
       totalChanges: database.prepare("SELECT total_changes() AS count"),
       changes: database.prepare("SELECT changes() AS count"),
+      number: database.prepare(UPDATE_COMMIT),
     };
     return { database, judge, role, own };
   } catch (cause) {
@@ -43,17 +47,24 @@ export function openConnection(path: string, role: ProcessRole): QueryConnection
   }
 }
 
-/** Truncates a large write-ahead log: a killed write leaves its pages there, and no commit would remove them. */
-export function shrinkLog(database: DatabaseSync, path: string): void {
-  if (hasLargeLog(path)) database.exec("PRAGMA wal_checkpoint(TRUNCATE)");
+/** Moves the write-ahead log into the database, and truncates a large one. */
+export function moveLog(database: DatabaseSync, path: string): void {
+  database.exec(`PRAGMA wal_checkpoint(${hasLargeLog(path) ? "TRUNCATE" : "PASSIVE"})`);
 }
+
+/** Returns the values of the commit row for a commit that is about to be made. */
+export type NextMark = () => Promise<CommitMark>;
 
 /**
  * Runs a query. Returns the JSON text of the HTTP answer; null if the statement needs the other role and was not run. Errors:
  * QueryError; EscapeError when the connection must be closed.
  */
-export function executeQuery(connection: QueryConnection, request: QueryRequest): string | null {
-  const outcome = attempt(connection, request);
+export async function executeQuery(
+  connection: QueryConnection,
+  request: QueryRequest,
+  nextMark: NextMark,
+): Promise<string | null> {
+  const outcome = await attempt(connection, request, nextMark);
   connection.judge.begin("own");
   // Checked after every statement, allowed or failed, in case the judge missed something.
   if (connection.database.isTransaction || !isAlone(connection)) throw new EscapeError();
@@ -61,10 +72,14 @@ export function executeQuery(connection: QueryConnection, request: QueryRequest)
   return outcome;
 }
 
-function attempt(connection: QueryConnection, request: QueryRequest): string | null | QueryError {
+async function attempt(
+  connection: QueryConnection,
+  request: QueryRequest,
+  nextMark: NextMark,
+): Promise<string | null | QueryError> {
   const { judge, role } = connection;
   try {
-    return perform(connection, parseStatement(request.sql), request.params);
+    return await perform(connection, parseStatement(request.sql), { params: request.params, nextMark });
   } catch (cause) {
     if (cause instanceof QueryError) return cause;
     if (cause instanceof StatementError) return refusedQuery(cause.message);
@@ -80,7 +95,11 @@ function attempt(connection: QueryConnection, request: QueryRequest): string | n
 const refusedQuery = (message: string): QueryError =>
   new QueryError({ status: 400, message, data: { query: { code: "invalid_value", message } } });
 
-function perform(connection: QueryConnection, statement: Statement, params: readonly Binding[]): string | null {
+async function perform(
+  connection: QueryConnection,
+  statement: Statement,
+  { params, nextMark }: { params: readonly Binding[]; nextMark: NextMark },
+): Promise<string | null> {
   const { database, judge, role } = connection;
   const startedAt = performance.now();
   const prepare = (): Prepared => {
@@ -95,7 +114,11 @@ function perform(connection: QueryConnection, statement: Statement, params: read
   if (isWrite !== (role === "writer")) return null;
   assertParameters(statement.parameters.length, params.length);
   const run = () => collect(connection, prepared, bindings(statement.parameters, params));
-  const { rows, rowCount, changes } = isWrite && statement.kind === "other" ? inTransaction(connection, run) : run();
+  const { rows, rowCount, changes } = !isWrite
+    ? run()
+    : statement.kind === "vacuum"
+      ? await betweenMarks(connection, run, nextMark)
+      : await inTransaction(connection, run, nextMark);
   const durationMs = Math.round((performance.now() - startedAt) * 1000) / 1000;
   const meta = { changes, rows_read: rowCount, duration: durationMs };
   return `{"results":[${rows}],"meta":${JSON.stringify(meta)}}`;
@@ -143,22 +166,49 @@ function collect(connection: QueryConnection, prepared: Prepared, values: Return
 /** Reads a counter, such as `changes()`: rows that the last statement inserted, updated or deleted, without those of triggers. */
 const countOf = (counter: Prepared): number => Number(counter.get()?.["count"]);
 
-/** Runs `work` in a transaction: SQLite would commit a statement on its own even if not all of its rows are fetched. */
-function inTransaction<T>({ database, judge }: QueryConnection, work: () => T): T {
-  const own = (sql: string): void => {
+/**
+ * Runs VACUUM, which commits by itself: an open mark in the commit row says so until the commit behind it. A file that is found with
+ * the mark may have been changed or not.
+ */
+async function betweenMarks<T>(connection: QueryConnection, work: () => T, nextMark: NextMark): Promise<T> {
+  await inTransaction(
+    connection,
+    () => {},
+    async () => ({ ...(await nextMark()), nonce: OPEN_MARK }),
+  );
+  connection.judge.begin("vacuum");
+  try {
+    return work();
+  } finally {
+    await inTransaction(connection, () => {}, nextMark);
+  }
+}
+
+/**
+ * Runs `work` in a transaction with a number, and commits: SQLite would commit a statement on its own even if not all of its rows are
+ * fetched.
+ */
+async function inTransaction<T>(
+  { database, judge, own }: QueryConnection,
+  work: () => T,
+  nextMark: NextMark,
+): Promise<T> {
+  const run = (sql: string): void => {
     judge.begin("own");
     database.exec(sql);
   };
-  own("BEGIN IMMEDIATE");
+  run("BEGIN IMMEDIATE");
   try {
     judge.begin("statement");
     const result = work();
-    own("COMMIT");
+    judge.begin("own");
+    own.number.run(...commitValues(await nextMark()));
+    database.exec("COMMIT");
     return result;
   } catch (cause) {
     const { refusal } = judge;
     // Some failures, and ON CONFLICT ROLLBACK, already end the transaction.
-    if (database.isTransaction) own("ROLLBACK");
+    if (database.isTransaction) run("ROLLBACK");
     throw refusal === null ? cause : refusedQuery(refusal);
   }
 }

@@ -2,19 +2,19 @@ import { afterEach, beforeEach, expect, test } from "bun:test";
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { systemIds } from "../../../../kernel/ids.ts";
-import { keepDatabaseFile } from "../database-file.ts";
+import { countedMarks, openSqlFile } from "../../../../../tests/support/d1-file.ts";
 import { EscapeError, QueryError } from "../query.ts";
 import { executeQuery, openConnection, type QueryConnection } from "./execute.ts";
 
 let directory: string;
 let reader: QueryConnection;
 let writer: QueryConnection;
+const nextMark = countedMarks();
 
-beforeEach(() => {
+beforeEach(async () => {
   directory = mkdtempSync(join(tmpdir(), "d1-judge-"));
   const path = join(directory, "a.db");
-  keepDatabaseFile(path, systemIds).close();
+  await openSqlFile(path).close();
   writer = openConnection(path, "writer");
   for (const sql of [
     "CREATE TABLE t (a, [odd;name])",
@@ -23,7 +23,7 @@ beforeEach(() => {
     "CREATE TABLE pragma_note (a)",
     'CREATE TABLE "attach" (b)',
   ]) {
-    run(writer, sql);
+    await run(writer, sql);
   }
   reader = openConnection(path, "reader");
 });
@@ -34,9 +34,9 @@ afterEach(() => {
 });
 
 /** Runs a statement. Returns its answer; null: it needs the other role; a text: why it is refused. */
-function run(connection: QueryConnection, sql: string): object | null | string {
+async function run(connection: QueryConnection, sql: string): Promise<object | null | string> {
   try {
-    const text = executeQuery(connection, { sql, params: [] });
+    const text = await executeQuery(connection, { sql, params: [] }, nextMark);
     return text === null ? null : JSON.parse(text);
   } catch (cause) {
     if (cause instanceof QueryError) return cause.message;
@@ -76,17 +76,17 @@ const writes = [
   "CREATE UNIQUE INDEX IF NOT EXISTS [main].i ON t (a)",
 ];
 
-test("[DQ101] a name is never taken for a keyword, and every statement runs where SQLite's own reading puts it", () => {
+test("[DQ101] a name is never taken for a keyword, and every statement runs where SQLite's own reading puts it", async () => {
   for (const sql of reads) {
-    expect([sql, run(writer, sql)]).toEqual([sql, null]);
-    expect([sql, run(reader, sql)]).toEqual([sql, expect.objectContaining({ results: expect.any(Array) })]);
+    expect([sql, await run(writer, sql)]).toEqual([sql, null]);
+    expect([sql, await run(reader, sql)]).toEqual([sql, expect.objectContaining({ results: expect.any(Array) })]);
   }
   for (const sql of writes) {
-    expect([sql, run(reader, sql)]).toEqual([sql, null]);
-    expect([sql, typeof run(writer, sql)]).toEqual([sql, "object"]);
+    expect([sql, await run(reader, sql)]).toEqual([sql, null]);
+    expect([sql, typeof (await run(writer, sql))]).toEqual([sql, "object"]);
   }
   for (const sql of ["VACUUM", "vacuum 'main'", "ANALYZE", "REINDEX"]) {
-    expect([sql, typeof run(writer, sql)]).toEqual([sql, "object"]);
+    expect([sql, typeof (await run(writer, sql))]).toEqual([sql, "object"]);
   }
 });
 
@@ -144,44 +144,108 @@ const escapes = [
   "SELECT * FROM pragma_wal_checkpoint",
 ];
 
-test("[DQ5] what would leave the file or outlive the request is refused, however it is written", () => {
+test("[DQ5] what would leave the file or outlive the request is refused, however it is written", async () => {
   const files = readdirSync(directory).sort();
   for (const sql of escapes) {
     for (const connection of [reader, writer]) {
-      const answer = run(connection, sql);
+      const answer = await run(connection, sql);
       // The judge refuses it, with a reason: the check after the statement is not needed.
       if (answer !== null) expect([sql, answer]).toEqual([sql, expect.not.stringContaining("would have changed")]);
       if (connection.role === "reader" && answer === null)
-        expect([sql, run(writer, sql)]).toEqual([sql, expect.any(String)]);
+        expect([sql, await run(writer, sql)]).toEqual([sql, expect.any(String)]);
     }
   }
   expect(readdirSync(directory).sort()).toEqual(files);
 });
 
-test("[DQ5] what is refused is also refused inside views, triggers and indexes, which run later", () => {
+test("[DQ5] what is refused is also refused inside views, triggers and indexes, which run later", async () => {
   for (const sql of [
     "CREATE VIEW files AS SELECT file FROM pragma_database_list",
     "CREATE VIRTUAL TABLE f USING fts5(name, file, content='pragma_database_list')",
     "CREATE TRIGGER g AFTER INSERT ON t BEGIN INSERT INTO x SELECT file FROM pragma_database_list; END",
   ]) {
-    expect([sql, typeof run(writer, sql)]).toEqual([sql, "object"]);
+    expect([sql, typeof (await run(writer, sql))]).toEqual([sql, "object"]);
   }
-  expect(run(reader, "SELECT * FROM files")).toContain("unsafe use of virtual table");
-  expect(run(reader, "SELECT file FROM f")).toEqual(expect.any(String));
-  expect(run(writer, "INSERT INTO t VALUES (1, 2)")).toEqual(expect.any(String));
-  expect(run(reader, "SELECT count(*) AS n FROM t")).toMatchObject({ results: [{ n: 0 }] });
+  expect(await run(reader, "SELECT * FROM files")).toContain("unsafe use of virtual table");
+  expect(await run(reader, "SELECT file FROM f")).toEqual(expect.any(String));
+  expect(await run(writer, "INSERT INTO t VALUES (1, 2)")).toEqual(expect.any(String));
+  expect(await run(reader, "SELECT count(*) AS n FROM t")).toMatchObject({ results: [{ n: 0 }] });
 });
 
-test("[DQ17] a connection that has something attached, open or temporary is closed", () => {
+const hidden = [
+  "SELECT * FROM _platform_commit",
+  "SELECT count(*) FROM _PLATFORM_COMMIT",
+  'SELECT 1 FROM t, main."_Platform_Commit"',
+  "WITH a AS (SELECT number FROM [_platform_commit]) SELECT * FROM a",
+  "CREATE TABLE copied AS SELECT * FROM _platform_commit",
+  "INSERT INTO _platform_commit VALUES (1, 1, 1, 1, 1, '')",
+  "REPLACE INTO _platform_commit VALUES (0, 1, 1, 1, 1, '')",
+  "UPDATE _platform_commit SET number = 1",
+  "DELETE FROM _platform_commit",
+  "DROP TABLE _platform_commit",
+  "ALTER TABLE _platform_commit RENAME TO mine",
+  "ALTER TABLE _platform_commit ADD COLUMN mine",
+  "ALTER TABLE _platform_commit DROP COLUMN at",
+  "CREATE INDEX i ON _platform_commit (number)",
+  "CREATE TRIGGER g AFTER UPDATE ON _platform_commit BEGIN INSERT INTO x VALUES (new.number); END",
+];
+
+test("[DB362] the server's table of a database is read and changed by no query, also through views, triggers and indexes", async () => {
+  for (const sql of hidden) {
+    for (const connection of [reader, writer]) {
+      const answer = await run(connection, sql);
+      if (answer !== null) expect([sql, answer]).toEqual([sql, "The table _platform_commit is the server's own"]);
+      else expect([sql, connection.role]).toEqual([sql, connection.role === "reader" ? "reader" : "writer"]);
+    }
+  }
+  for (const sql of [
+    "CREATE VIEW commits AS SELECT * FROM _platform_commit",
+    "CREATE VIRTUAL TABLE texts USING fts5(file, content='_platform_commit')",
+    "CREATE TRIGGER h AFTER INSERT ON t BEGIN DELETE FROM _platform_commit; END",
+    "CREATE TABLE child (a REFERENCES _platform_commit (id) ON UPDATE CASCADE)",
+  ]) {
+    expect([sql, typeof (await run(writer, sql))]).toEqual([sql, "object"]);
+  }
+  for (const sql of ["SELECT * FROM commits", "SELECT file FROM texts", "SELECT count(*) FROM commits"]) {
+    expect([sql, await run(reader, sql)]).toEqual([sql, expect.any(String)]);
+  }
+  expect(await run(writer, "INSERT INTO t VALUES (1, 2)")).toEqual(expect.any(String));
+  expect(await run(writer, "INSERT INTO child VALUES (0)")).toEqual(expect.any(String));
+  for (const sql of ["VACUUM", "ANALYZE", "REINDEX", "DROP TABLE child", "DROP TRIGGER h"]) {
+    expect([sql, typeof (await run(writer, sql))]).toEqual([sql, "object"]);
+  }
+  const before = writer.database.prepare("SELECT number FROM _platform_commit").get();
+  expect(await run(writer, "INSERT INTO t VALUES (1, 2)")).toEqual(expect.any(Object));
+  const after = writer.database.prepare("SELECT number, nonce FROM _platform_commit").get();
+  expect(after).toEqual({ number: Number(before?.["number"]) + 1, nonce: 1 });
+});
+
+test("[DB362] during a VACUUM the row has an open mark, and a number of its own afterwards", async () => {
+  const rows: unknown[] = [];
+  let number = 100;
+  const watched = async () => {
+    rows.push(reader.database.prepare("SELECT number, nonce FROM _platform_commit").get());
+    number += 1;
+    return { number, nonce: 7, at: 0, place: number, file: "test" };
+  };
+  await executeQuery(writer, { sql: "VACUUM", params: [] }, watched);
+  rows.push(reader.database.prepare("SELECT number, nonce FROM _platform_commit").get());
+  expect(rows.slice(1)).toEqual([
+    { number: 101, nonce: 0 },
+    { number: 102, nonce: 7 },
+  ]);
+});
+
+test("[DQ17] a connection that has something attached, open or temporary is closed", async () => {
   for (const sql of ["ATTACH ':memory:' AS elsewhere", "BEGIN", "CREATE TEMP TABLE a (b)"]) {
     const connection = openConnection(join(directory, "a.db"), "writer");
     connection.database.exec(sql);
-    expect(() => executeQuery(connection, { sql: "ANALYZE", params: [] }), sql).toThrow(EscapeError);
+    await expect(executeQuery(connection, { sql: "ANALYZE", params: [] }, nextMark), sql).rejects.toThrow(EscapeError);
     connection.database.close();
   }
 });
 
-test("[DQ5] a text that is not a statement is refused with SQLite's message", () => {
+test("[DQ5] a text that is not a statement is refused with SQLite's message", async () => {
   for (const sql of [
     "SELEC 1",
     "'select' 1",
@@ -191,6 +255,6 @@ test("[DQ5] a text that is not a statement is refused with SQLite's message", ()
     "1",
     "EXPLAIN",
   ]) {
-    expect([sql, run(reader, sql)]).toEqual([sql, expect.stringMatching(/syntax error|incomplete input/)]);
+    expect([sql, await run(reader, sql)]).toEqual([sql, expect.stringMatching(/syntax error|incomplete input/)]);
   }
 });

@@ -1,4 +1,5 @@
 import { constants } from "node:sqlite";
+import { COMMIT_TABLE } from "../../../db/writer/commit-gate.ts";
 
 /** Pragmas that only read. With an argument only READ_PRAGMAS_WITH_ARGUMENT are allowed, whose argument selects what is read. */
 const READ_PRAGMAS = new Set(
@@ -41,6 +42,19 @@ const WRITES = new Set([
   constants.SQLITE_ALTER_TABLE,
   constants.SQLITE_REINDEX,
   constants.SQLITE_ANALYZE,
+]);
+/** Actions that name a table first, and those that name it second. */
+const ON_FIRST = new Set([
+  constants.SQLITE_READ,
+  constants.SQLITE_INSERT,
+  constants.SQLITE_UPDATE,
+  constants.SQLITE_DELETE,
+  constants.SQLITE_DROP_TABLE,
+]);
+const ON_SECOND = new Set([
+  constants.SQLITE_ALTER_TABLE,
+  constants.SQLITE_CREATE_INDEX,
+  constants.SQLITE_CREATE_TRIGGER,
 ]);
 const TEMPORARY = new Set([
   constants.SQLITE_CREATE_TEMP_INDEX,
@@ -90,6 +104,13 @@ export function createJudge(): Judge {
       return "ATTACH is not allowed";
     }
     if (action === constants.SQLITE_DETACH) return "DETACH is not allowed";
+    // VACUUM copies every table.
+    if (
+      mode !== "vacuum" &&
+      isServerTable((ON_FIRST.has(action) ? first : ON_SECOND.has(action) ? second : null) ?? "")
+    ) {
+      return `The table ${COMMIT_TABLE} is the server's own`;
+    }
     if (TEMPORARY.has(action) || isCreatedElsewhere(action, schema)) {
       return "Temporary tables, views and triggers are not allowed: other requests share the connection";
     }
@@ -117,6 +138,8 @@ export function createJudge(): Judge {
     },
   };
 }
+
+const isServerTable = (table: string): boolean => table.toLowerCase() === COMMIT_TABLE;
 
 /** Whether an action creates an object in `temp`: SQLite reports `CREATE TABLE temp.t` as an ordinary creation and an insertion there. */
 const isCreatedElsewhere = (action: number, schema: string | null): boolean =>

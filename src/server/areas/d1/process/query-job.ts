@@ -1,8 +1,10 @@
 import { AppError } from "../../../../kernel/errors.ts";
-import { serveJobs } from "../../../db/processes/program.ts";
+import { type JobContext, serveJobs } from "../../../db/processes/program.ts";
 import { receivedValues } from "../../../db/processes/sent-values.ts";
 import { sendText } from "../../../db/processes/text-answer.ts";
+import type { CommitMark, GateQuestion } from "../../../db/writer/commit-gate.ts";
 import { parseJsonObjectBytes } from "../../../http/bodies/json-body.ts";
+import { hasLargeLog } from "../database-file.ts";
 import {
   EscapeError,
   type ProgramRequest,
@@ -12,7 +14,7 @@ import {
   type QueryFailure,
   type QueryRequest,
 } from "../query.ts";
-import { executeQuery, openConnection, type QueryConnection, shrinkLog } from "./execute.ts";
+import { executeQuery, moveLog, openConnection, type QueryConnection } from "./execute.ts";
 
 /** Starts the program of a query process: one connection to one database, for reads or for writes. */
 export function start(settings: unknown): void {
@@ -22,10 +24,19 @@ export function start(settings: unknown): void {
     connection ??= openConnection(path, role);
     return connection;
   };
-  const execute = (request: QueryRequest): string | null => {
+  const move = async ({ ask }: JobContext): Promise<void> => {
+    const { database } = open();
+    await ask("checkpoint" satisfies GateQuestion);
+    moveLog(database, path);
+  };
+  const execute = async (request: QueryRequest, context: JobContext): Promise<string | null> => {
+    // A write that was ended has left its pages in the log, and no commit would remove them.
+    if (role === "writer" && hasLargeLog(path)) await move(context);
     const opened = open();
     try {
-      return executeQuery(opened, request);
+      // The answer of the file's gate.
+      const nextMark = () => context.ask("commit" satisfies GateQuestion) as Promise<CommitMark>;
+      return await executeQuery(opened, request, nextMark);
     } catch (cause) {
       if (cause instanceof EscapeError) {
         opened.database.close();
@@ -35,16 +46,16 @@ export function start(settings: unknown): void {
     }
   };
   serveJobs<ProgramRequest>({
-    run(request, context) {
+    async run(request, context) {
       if (request.kind === "settle") {
-        shrinkLog(open().database, path);
+        await move(context);
         return null;
       }
       const isBody = request.kind === "body";
       const query = isBody
         ? parseQuery(parseJsonObjectBytes(context.attached))
         : { sql: request.sql, params: receivedValues(request.params) };
-      const text = execute(query);
+      const text = await execute(query, context);
       // For the audit log: the server has not parsed the body.
       const note = isBody && role === "writer" ? query.sql : null;
       return text === null ? null : sendText(text, context, { note });

@@ -3,22 +3,20 @@ import { afterAll, expect, test } from "bun:test";
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { countedMarks, openSqlFile } from "../../../../../tests/support/d1-file.ts";
 import { random, testSeed } from "../../../../../tests/support/random.ts";
-import { systemIds } from "../../../../kernel/ids.ts";
 import { tokenizeSql } from "../../../../kernel/sql/tokens.ts";
-import { keepDatabaseFile } from "../database-file.ts";
 import { EscapeError, QueryError } from "../query.ts";
 import { executeQuery, openConnection } from "./execute.ts";
 
 // SQLite itself is the oracle: the tokenizer must classify words, blanks and illegal characters as SQLite does.
 
 const directory = mkdtempSync(join(tmpdir(), "d1-tokens-"));
-const kept = keepDatabaseFile(join(directory, "a.db"), systemIds);
-kept.run("CREATE TABLE IF NOT EXISTS t (a)");
+const kept = openSqlFile(join(directory, "a.db"));
 const memory = new Database(":memory:");
-afterAll(() => {
+afterAll(async () => {
   memory.close();
-  kept.close();
+  await kept.close();
   rmSync(directory, { recursive: true });
 });
 
@@ -115,10 +113,12 @@ const BLANKS = [
   ...[" ", " ", " ", " ", " ", " ", " ", " "],
 ];
 
-test("[DQ5] no accepted statement attaches a file, writes elsewhere or leaves a transaction open", () => {
+test("[DQ5] no accepted statement attaches a file, writes elsewhere or leaves a transaction open", async () => {
   const { chance, below, pick } = random(testSeed(20_261_121));
   const path = join(directory, "a.db");
   const connections = { reader: openConnection(path, "reader"), writer: openConnection(path, "writer") };
+  const nextMark = countedMarks();
+  connections.writer.database.exec("CREATE TABLE IF NOT EXISTS t (a); PRAGMA synchronous = OFF");
   const pages = () => readdirSync(directory).filter((name) => !/^a\.db(-wal|-shm|-journal)?$/.test(name));
   const before = JSON.stringify(pages());
   const escaped: string[] = [];
@@ -132,7 +132,7 @@ test("[DQ5] no accepted statement attaches a file, writes elsewhere or leaves a 
       const sql = lead + words.map((word) => (chance(0.2) ? word.toLowerCase() : word) + pick(BLANKS)).join("");
       try {
         for (const connection of Object.values(connections)) {
-          if (executeQuery(connection, { sql, params: [] }) !== null) acceptedCount++;
+          if ((await executeQuery(connection, { sql, params: [] }, nextMark)) !== null) acceptedCount++;
         }
       } catch (cause) {
         // Refused before it has left anything; the second wall is not to be needed.
