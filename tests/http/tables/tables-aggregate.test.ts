@@ -21,6 +21,7 @@ beforeAll(async () => {
         sums: { schema: { points: { type: "integer" }, price: { type: "number" } }, access: { read: true } },
         times: { schema: { at: { type: "datetime" }, n: { type: "integer" } }, access: { read: true } },
         free: { access: { read: true } },
+        many: { schema: { kind: { type: "string" }, text: { type: "text" }, price: { type: "number" }, live: { type: "boolean" } }, indexes: [{ fields: ["kind"] }], access: { read: true } },
         log: { schema: { text: { type: "text" } }, hooks: { async beforeInsert(_auth, _record, app) {
           const { groups } = await app.db("shared").table("tasks").aggregate({ select: "sum(points)", groupBy: "status", filter: [["points", "<", 10]] });
           return { text: JSON.stringify(groups) };
@@ -56,7 +57,8 @@ const aggregate = async (table: string, query: Record<string, string | number>, 
   expect([answer.status, answer.body]).toEqual([200, answer.body]);
   return answer.body.groups;
 };
-const numbers = Array.from({ length: RECORDS }, (_, n) => n);
+const numbersTo = (count: number) => Array.from({ length: count }, (_, n) => n);
+const numbers = numbersTo(RECORDS);
 const sum = (values: number[]) => values.reduce((total, one) => total + one, 0);
 
 test("[TB410] count, sum, avg, min and max of all records, or of those that match", async () => {
@@ -241,6 +243,32 @@ test("[TB415] a filter of the read rule narrows an aggregate; a rule that looks 
     { "count()": RECORDS },
   ]);
   expect((await platform.withKey("key-writer-0123456789abcdef").get(`${path("closed")}/aggregate`)).status).toBe(403);
+});
+
+test("[TB417] an aggregate of few records, of many and of large ones gives the same", async () => {
+  const kindOf = (n: number) => (n % 100 === 0 ? "large" : n % 2 === 0 ? "common" : "rare-" + (n % 7));
+  const records = numbersTo(2_000).map((n) => ({
+    kind: kindOf(n),
+    text: n % 100 === 0 ? "x".repeat(70_000) : `text ${n}`,
+    price: n / 4,
+    live: n % 3 === 0,
+  }));
+  for (let start = 0; start < records.length; start += 400) {
+    const inserts = records.slice(start, start + 400);
+    expect((await platform.service.post(`${path("many")}/batch`, { inserts })).status).toBe(200);
+  }
+  const select = "count(),sum(price),avg(price),min(text),max(price)";
+  const all = await aggregate("many", { select, groupBy: "kind,live" });
+  expect(all).toHaveLength(18);
+  for (const kind of ["large", "common", "rare-0", "rare-6"]) {
+    const filter = JSON.stringify([["kind", "==", kind]]);
+    const ofKind = all.filter((group) => group["kind"] === kind);
+    expect(await aggregate("many", { select, groupBy: "kind,live", filter })).toEqual(ofKind);
+    const own = records.filter((record) => record.kind === kind);
+    expect(await aggregate("many", { select: "count(),sum(price)", filter })).toEqual([
+      { "count()": own.length, "sum(price)": sum(own.map(({ price }) => price)) },
+    ]);
+  }
 });
 
 test("[TB416] aggregates of instances, of one that does not exist, and in app", async () => {

@@ -84,6 +84,9 @@ export const PAGE_BYTES_MAX = 8 * 1024 * 1024;
 export const LONG_RECORD_LENGTH = 32 * 1024;
 /** Matches that an index finds on the main thread. */
 export const QUICK_STEPS_MAX = 2_000;
+/** Records aggregated on the main thread, and their bytes: one or two milliseconds, behind a pass that adds their sizes up. */
+export const AGGREGATED_ROWS_MAX = 500;
+export const AGGREGATED_BYTES_MAX = 1024 * 1024;
 /** Bytes of the records that an index or R-tree finds, as far as they are compared or sorted on the main thread. */
 export const QUICK_STEPS_BYTES = 4 * 1024 * 1024;
 /** Candidates of an R-tree that a list tests on the main thread, once to count and once to read them: 4 µs each time. */

@@ -4,14 +4,24 @@ import type { AskedGroups } from "../../../../kernel/records/record-query.ts";
 import { BUCKET_UNITS, type BucketUnit } from "../../../../kernel/time/buckets.ts";
 import { timeZone } from "../../../../kernel/time/time-zone.ts";
 import type { TableRecord } from "../../../config/types.ts";
-import { BUCKET_FUNCTION, quoteIdentifier, type SqlValue, type Transaction } from "../../../db/index.ts";
+import {
+  BUCKET_FUNCTION,
+  type DatabaseFile,
+  quoteIdentifier,
+  type SqlValue,
+  type Transaction,
+} from "../../../db/index.ts";
 import { type Condition, conditionsIn, NO_FILTER, type ParsedFilter, type ReadableTables } from "../filters/filter.ts";
 import type { SqlCondition } from "../filters/filter-sql.ts";
 import { AGGREGATE_GROUPS_DEFAULT, AGGREGATE_GROUPS_MAX, AGGREGATE_TERMS_MAX, PAGE_BYTES_MAX } from "../limits.ts";
 import { type Column, DOCUMENT_COLUMN, isJsonText, type TableModel } from "../model/model.ts";
 import type { AggregateValues, ReadRequest } from "../model/requests.ts";
+import type { Table } from "../records/namespaces.ts";
+import type { Grant } from "../rules/access.ts";
 import { parseFilters } from "./list-query.ts";
 import { matchesOf } from "./matches.ts";
+import { pagesOf } from "./pages.ts";
+import { preparedOf } from "./prepared-reads.ts";
 import { notByRecord, type Reads, type Source } from "./reads.ts";
 
 interface Groups {
@@ -35,6 +45,8 @@ export function createAggregating(deps: { reads: Reads }): Aggregating {
       const request = parseAggregate(table.model, query, readable);
       const terms = [...request.groups, ...request.selected];
       if (file === null) return { groups: overNothing(request) };
+      const here = await deps.reads.inTurn(file, () => groupsOfFew(table, file, request, granted));
+      if (here !== null) return { groups: here };
       // The rule's filter decides before the caller's conditions are evaluated.
       const { where } = matchesOf(table.model, request.filter, granted);
       const all = [request.filter, granted.kind === "filter" ? granted.filter : NO_FILTER];
@@ -50,6 +62,19 @@ export function createAggregating(deps: { reads: Reads }): Aggregating {
       return { groups: rows };
     },
   };
+}
+
+/** Aggregates on the main thread; null where too many or too large records match, or dates are grouped by a unit. [TB102] */
+function groupsOfFew(
+  table: Table,
+  file: DatabaseFile,
+  request: AggregateRequest,
+  granted: Grant,
+): TableRecord[] | null {
+  const isByUnit = request.groups.some((term) => term.kind === "group" && term.unit !== null);
+  if (isByUnit || !pagesOf(table).isFew(file, preparedOf(table).count(request.filter, granted))) return null;
+  const { where, index } = matchesOf(table.model, request.filter, granted);
+  return groupsNow(table.model, file, request, { where, index: index?.name ?? null });
 }
 
 const groupOf = (terms: readonly Term[], values: readonly unknown[]): TableRecord =>

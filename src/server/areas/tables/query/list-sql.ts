@@ -66,7 +66,7 @@ export interface PreparedCount {
   /** Counts the matches; null when the total is the row count of the table. */
   total: SqlCondition | null;
   /** Counts few matches by their index; null when none has them next to each other. */
-  few: Pick<FewMatches, "candidates" | "count"> | null;
+  few: (Pick<FewMatches, "candidates" | "count"> & { size: SqlCondition }) | null;
   /** Whether one index alone tells the total. */
   isInIndex: boolean;
   cost: ReadCost;
@@ -122,10 +122,11 @@ function countOf(model: TableModel, { where, index }: Matches): SqlCondition | n
 /** Returns the statements that count few matches by an index, or among what an R-tree finds; null when neither finds them. */
 function countOfFew(model: TableModel, { where, index, candidates }: Matches): PreparedCount["few"] {
   if (where === null || (index === null && candidates === null)) return null;
-  const found = `SELECT 1 FROM ${from(model, index?.name ?? BY_ROW)}${whereSql([where])} LIMIT ${QUICK_STEPS_MAX + 1}`;
+  const matching = `FROM ${from(model, index?.name ?? BY_ROW)}${whereSql([where])}`;
   return {
     candidates: index === null && candidates !== null ? sizeOfCandidates(model, candidates) : null,
-    count: { sql: `SELECT count(*) FROM (${found})`, params: where.params },
+    count: { sql: `SELECT count(*) FROM (SELECT 1 ${matching} LIMIT ${QUICK_STEPS_MAX + 1})`, params: where.params },
+    size: { sql: `SELECT sum(${sizeOf(model)}) ${matching}`, params: where.params },
   };
 }
 

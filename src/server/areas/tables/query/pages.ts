@@ -6,7 +6,13 @@ import type { TableRecord } from "../../../config/types.ts";
 import type { DatabaseFile, ReadCaller, SqlValue } from "../../../db/index.ts";
 import { bound, RELATED, type SqlCondition } from "../filters/filter-sql.ts";
 import { isLight } from "../filters/read-cost.ts";
-import { QUICK_INDEX_ROWS_MAX, TOTAL_KEY_LENGTH_MAX, TOTALS_MAX } from "../limits.ts";
+import {
+  AGGREGATED_BYTES_MAX,
+  AGGREGATED_ROWS_MAX,
+  QUICK_INDEX_ROWS_MAX,
+  TOTAL_KEY_LENGTH_MAX,
+  TOTALS_MAX,
+} from "../limits.ts";
 import type { Codec } from "../model/codec.ts";
 import type { TableModel } from "../model/model.ts";
 import { perTable } from "../records/namespaces.ts";
@@ -86,6 +92,8 @@ export interface Page {
 export interface Pages {
   list(file: DatabaseFile, prepared: ShapedList, caller?: ReadCaller): MaybePromise<Page>;
   count(file: DatabaseFile, prepared: Shaped<PreparedCount>, caller?: ReadCaller): MaybePromise<number>;
+  /** Whether the matches are so few, and so small, that they may be aggregated on the main thread. */
+  isFew(file: DatabaseFile, prepared: Shaped<PreparedCount>): boolean;
   /** Returns the ids of the first `limit` matches. */
   ids(
     file: DatabaseFile,
@@ -168,6 +176,14 @@ function createPages(model: TableModel, codec: Codec): Pages {
           ? fewer(file, bound(few.count, values))
           : null;
       return matching ?? count(file, counting, { isHere, caller });
+    },
+    isFew(file, { made: { few, cost }, values }) {
+      if (file.rowCount(name) <= AGGREGATED_ROWS_MAX && quickReads.isScan(file, cost)) return true;
+      if (few === null || !isLight(cost) || !hasFewCandidates(file, few, values)) return false;
+      return (
+        number(file, bound(few.count, values)) <= AGGREGATED_ROWS_MAX &&
+        number(file, bound(few.size, values)) <= AGGREGATED_BYTES_MAX
+      );
     },
     async ids(file, matches, { limit, caller }) {
       const { sql, params } = idsOf(model, matches, limit);

@@ -124,6 +124,9 @@ export function createReads({ rights, expanding }: { rights: RecordRights; expan
   const { grant, allReadable } = createReadRights(rights);
   /** Turns of lists, which do not wait for long records. */
   const listTurns = new Scheduler();
+  /** Reads an open file in the turn of this request among all lists. */
+  const inTurn = <T>(file: DatabaseFile, read: () => MaybePromise<T>): MaybePromise<T> =>
+    listTurns.soon(() => chain(file.ready(), read));
   const find = createFinding();
   const readableTables = createReadableTables(rights);
 
@@ -175,14 +178,11 @@ export function createReads({ rights, expanding }: { rights: RecordRights; expan
         const filter = parseFilters(table.model, query, readable);
         if (file === null) return { total: 0 };
         const counted = () => pagesOf(table).count(file, preparedOf(table).count(filter, granted), asked);
-        return chain(
-          listTurns.soon(() => chain(file.ready(), counted)),
-          (total) => ({ total }),
-        );
+        return chain(inTurn(file, counted), (total) => ({ total }));
       });
     });
 
-  return { get, list, listed, count, grant, readableTables };
+  return { get, list, listed, count, grant, readableTables, inTurn };
 }
 
 /** Returns the list of a request, which may be a cached text for requests like it. */
