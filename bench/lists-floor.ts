@@ -23,6 +23,7 @@ const testedCount = db.query(`SELECT count(*) ${byRating} WHERE rating > ? AND d
 // The sign keeps SQLite from preparing a statement with an order again whenever a value is bound.
 const equal = db.query("SELECT * FROM items WHERE category = +? ORDER BY id LIMIT 20");
 const equalCount = db.query("SELECT count(*) FROM items WHERE category = ?");
+const sorted = db.query("SELECT * FROM items WHERE category = +? AND rating >= -1 ORDER BY title LIMIT 21");
 const listed = db.query(`SELECT * FROM items WHERE id IN (${Array(20).fill("+?").join(", ")}) ORDER BY id`);
 const rangeCount = db.query("SELECT count(*) FROM items WHERE rating >= ? AND rating < ?");
 const owned = db.query("SELECT * FROM owned WHERE ownerId = 'owner-7' AND id > ? ORDER BY id LIMIT 21");
@@ -60,6 +61,7 @@ const server = Bun.serve({
       const category = text(request);
       return Response.json({ items: equal.all(category), total: equalCount.values(category)[0]?.[0] });
     },
+    "/sorted": (request) => Response.json({ items: sorted.all(text(request)) }),
     "/listed": (request) => Response.json({ items: listed.all(...text(request).split(",")) }),
     "/range-count": (request) => {
       const from = number(request);

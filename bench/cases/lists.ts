@@ -147,6 +147,16 @@ export const KINDS: readonly Kind[] = [
     floor: (i) => `equal${query({ x: categoryAt(i) })}`,
   },
   {
+    name: "two conditions, one indexed, sorted by a third field",
+    ours: (i) =>
+      list({
+        filter: where(["category", "==", categoryAt(i)], ["rating", ">=", -i]),
+        sort: "title",
+        total: false,
+      }),
+    floor: (i) => `sorted${query({ x: categoryAt(i) })}`,
+  },
+  {
     name: "id in 20 ids",
     ours: (i) => list({ filter: where(["id", "in", twenty(i)]), total: false }),
     floor: (i) => `listed${query({ x: twenty(i).join(",") })}`,

@@ -89,8 +89,8 @@ export const AGGREGATED_ROWS_MAX = 500;
 export const AGGREGATED_BYTES_MAX = 1024 * 1024;
 /** Bytes of the records that an index or R-tree finds, as far as they are compared or sorted on the main thread. */
 export const QUICK_STEPS_BYTES = 4 * 1024 * 1024;
-/** Candidates of an R-tree that a list tests on the main thread, once to count and once to read them: 4 µs each time. */
-export const AREA_CANDIDATES_MAX = 1_000;
+/** Records that a list tests on the main thread, once to add their sizes up and once or twice to find the matches: 2 to 4 µs each time. */
+export const CANDIDATES_MAX = 1_000;
 /** Candidates of all circles in which one list looks for the nearest records on the main thread: 3 µs each. */
 export const NEAR_CANDIDATES_MAX = 2_000;
 /** Radius in metres of the first circle in which the nearest records are looked for, and those between which it lies. */

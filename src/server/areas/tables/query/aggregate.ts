@@ -73,8 +73,9 @@ function groupsOfFew(
 ): TableRecord[] | null {
   const isByUnit = request.groups.some((term) => term.kind === "group" && term.unit !== null);
   if (isByUnit || !pagesOf(table).isFew(file, preparedOf(table).count(request.filter, granted))) return null;
-  const { where, index } = matchesOf(table.model, request.filter, granted);
-  return groupsNow(table.model, file, request, { where, index: index?.name ?? null });
+  const { where, index, candidates } = matchesOf(table.model, request.filter, granted);
+  const among = index === null && candidates !== null ? candidates.where : where;
+  return groupsNow(table.model, file, request, { where: among, index: index?.name ?? null });
 }
 
 const groupOf = (terms: readonly Term[], values: readonly unknown[]): TableRecord =>

@@ -87,6 +87,27 @@ function isOneRange(conditions: readonly Condition[]): boolean {
   return conditions.filter(isLowerBound).length <= 1 && conditions.filter(isUpperBound).length <= 1;
 }
 
+/** Index, and the conditions that fix its leading columns. */
+export interface FixedPart {
+  index: string;
+  conditions: readonly Condition[];
+}
+
+/** Returns the index of which the conditions fix the most leading columns; null when they fix those of none. */
+export function fixedPart(model: TableModel, all: readonly Condition[]): FixedPart | null {
+  const equals = new Map(all.filter(isFixing).map((one) => [one.field.name, one]));
+  let best: FixedPart | null = null;
+  for (const { name, columns } of model.indexes) {
+    const free = columns.findIndex((column) => !equals.has(column));
+    const conditions = columns.slice(0, free < 0 ? columns.length : free).flatMap((column) => equals.get(column) ?? []);
+    if (conditions.length > (best?.conditions.length ?? 0)) best = { index: name, conditions };
+  }
+  return best;
+}
+
+const isFixing = (condition: Condition): boolean =>
+  condition.operator === "==" && !condition.field.isJson && !isLinked(condition);
+
 /** Index in the requested order: the matches of `entering` follow one another along it, a record at a time. */
 export interface Walk {
   index: string;

@@ -8,6 +8,8 @@ import type { Path } from "./matches.ts";
 /** Column with the rowid of a record. */
 export const ROW = '"_platform_row"';
 
+export const indexedBy = ({ sql }: TableModel, index: string): string => `${sql} INDEXED BY ${quoteIdentifier(index)}`;
+
 /**
  * Returns the statement for the records at the rowids of `places`, in that order, which CROSS JOIN keeps. Records that `places`
  * skips or leaves out are not read from the table.
@@ -51,7 +53,7 @@ export function testedWalk(model: TableModel, page: WalkedPage, path: Path): Ind
   const wanted = page.offsetMax + limit;
   if (wanted > TESTED_ROWS_MAX) return null;
   const rowsMax = Math.min(TESTED_ROWS_MAX, Math.max(TESTED_ROWS_MIN, wanted * TESTED_ROWS_PER_RECORD));
-  const rows = `FROM ${model.sql} INDEXED BY ${quoteIdentifier(path.index)}`;
+  const rows = `FROM ${indexedBy(model, path.index)}`;
   const order = orderBy(sort, { reverse });
   // Testing a value stored behind large ones reads all of them.
   const isLarge = `${sizeOf(model)} > ${Math.floor(TESTED_BYTES_MAX / rowsMax)}`;

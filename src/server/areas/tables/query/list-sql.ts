@@ -1,11 +1,11 @@
-import { quoteIdentifier, type SqlValue } from "../../../db/index.ts";
+import type { SqlValue } from "../../../db/index.ts";
 import type { AreaValues } from "../filters/areas.ts";
 import { behindRule, join, type SqlCondition } from "../filters/filter-sql.ts";
 import { areaCost, type ReadCost, sortedCost } from "../filters/read-cost.ts";
 import { type Beyond, orderBy, type Sort } from "../filters/sort.ts";
-import { AREA_CANDIDATES_MAX, QUICK_INDEX_ROWS_MAX, QUICK_STEPS_MAX } from "../limits.ts";
+import { CANDIDATES_MAX, QUICK_INDEX_ROWS_MAX, QUICK_STEPS_MAX } from "../limits.ts";
 import type { Column, TableModel } from "../model/model.ts";
-import { type IndexWalk, limitSql, ROW, recordsAt, sizeOf, testedWalk } from "./index-walk.ts";
+import { type IndexWalk, indexedBy, limitSql, ROW, recordsAt, sizeOf, testedWalk } from "./index-walk.ts";
 import type { Matches, Path } from "./matches.ts";
 import { type NearWalk, nearestOfAll, nearWalk } from "./nearest.ts";
 
@@ -49,9 +49,19 @@ export interface PreparedList {
   limit: number;
 }
 
+/** Statements that tell whether candidates are few and small enough. */
+export interface CandidateBounds {
+  /** Counts them up to a limit. */
+  count: SqlCondition;
+  /** Sums their bytes. */
+  bytes: SqlCondition;
+}
+
 export interface FewMatches {
-  /** Counts what an R-tree finds up to a limit, and its bytes; null where an index has matches only. */
-  candidates: SqlCondition | null;
+  /** Bounds of the records among which the matches are; null where an index has matches only. */
+  candidates: CandidateBounds | null;
+  /** Whether an index in the requested order is tried first, as the matches may be a small part of the candidates. */
+  isBehindWalk: boolean;
   /** Counts the matches up to a limit. */
   count: SqlCondition;
   /** Whether the values of a condition bound the number of matches, so that they need not be counted first. */
@@ -120,36 +130,43 @@ function countOf(model: TableModel, { where, index }: Matches): SqlCondition | n
 }
 
 /** Returns the statements that count few matches by an index, or among what an R-tree finds; null when neither finds them. */
-function countOfFew(model: TableModel, { where, index, candidates }: Matches): PreparedCount["few"] {
-  if (where === null || (index === null && candidates === null)) return null;
+function countOfFew(model: TableModel, { where: all, index, candidates }: Matches): PreparedCount["few"] {
+  const where = index === null ? (candidates?.where ?? null) : all;
+  if (where === null) return null;
   const matching = `FROM ${from(model, index?.name ?? BY_ROW)}${whereSql([where])}`;
   return {
-    candidates: index === null && candidates !== null ? sizeOfCandidates(model, candidates) : null,
+    candidates: index === null && candidates !== null ? boundsOf(model, candidates.rows) : null,
     count: { sql: `SELECT count(*) FROM (SELECT 1 ${matching} LIMIT ${QUICK_STEPS_MAX + 1})`, params: where.params },
     size: { sql: `SELECT sum(${sizeOf(model)}) ${matching}`, params: where.params },
   };
 }
 
-/** Returns the statement for the number of candidates, up to a limit, and their bytes. */
-function sizeOfCandidates(model: TableModel, { sql, params }: SqlCondition): SqlCondition {
-  const found = `SELECT ${sizeOf(model)} AS "bytes" FROM (${sql}) AS "_platform_candidates" CROSS JOIN ${model.sql} ON ${model.sql}.rowid = "_platform_candidates"."id" LIMIT ${AREA_CANDIDATES_MAX + 1}`;
-  return { sql: `SELECT count(*), sum("bytes") FROM (${found})`, params };
-}
+const boundsOf = (model: TableModel, { sql, params }: SqlCondition): CandidateBounds => ({
+  count: { sql: `SELECT count(*) FROM (SELECT 1 FROM (${sql}) LIMIT ${CANDIDATES_MAX + 1})`, params },
+  bytes: {
+    sql: `SELECT sum(${sizeOf(model)}) FROM (${sql}) AS "_platform_candidates" CROSS JOIN ${model.sql} ON ${model.sql}.rowid = "_platform_candidates"."id"`,
+    params,
+  },
+});
 
 function fewOf(model: TableModel, query: ListQuery): FewMatches | null {
   const { matches, sort } = query;
   const counted = countOfFew(model, matches);
   if (counted === null) return null;
-  if (matches.index === null) {
-    return { ...counted, isBounded: false, bytes: null, page: sortedPage(model, query, BY_ROW) };
+  if (matches.index === null && matches.candidates !== null) {
+    const { where, by } = matches.candidates;
+    const page = sortedPage(model, { ...query, matches: { ...matches, where } }, BY_ROW);
+    return { ...counted, isBehindWalk: by === "part", isBounded: true, bytes: null, page };
   }
+  if (matches.index === null) return null;
   const { name, column, by } = matches.index;
   const isBounded = by === "value";
   // SQLite visits the values of `in` in their order.
   if (isBounded && sort.terms[0]?.field.name === column) {
-    return { ...counted, isBounded, bytes: null, page: pageBy(model, query, name) };
+    return { ...counted, isBehindWalk: false, isBounded, bytes: null, page: pageBy(model, query, name) };
   }
-  return { ...counted, isBounded, bytes: sortedBytes(model, query, name), page: sortedPage(model, query, name) };
+  const bytes = sortedBytes(model, query, name);
+  return { ...counted, isBehindWalk: false, isBounded, bytes, page: sortedPage(model, query, name) };
 }
 
 const selected = ({ columns }: ListQuery): string => columns.map(({ sql }) => sql).join(", ");
@@ -251,5 +268,5 @@ const BY_ROW = "rowid";
 
 function from(model: TableModel, index: string | null): string {
   if (index === BY_ROW) return `${model.sql} NOT INDEXED`;
-  return index === null ? model.sql : `${model.sql} INDEXED BY ${quoteIdentifier(index)}`;
+  return index === null ? model.sql : indexedBy(model, index);
 }

@@ -1,4 +1,4 @@
-import { candidatesOf } from "../filters/areas.ts";
+import { candidatesOf as candidatesInArea } from "../filters/areas.ts";
 import {
   type Condition,
   conditionsIn,
@@ -11,7 +11,8 @@ import { behindRule, type Form, filterToSql, join, type SqlCondition } from "../
 import { hasHeavyRelation, isHeavy, type ReadCost, relatedCost, scanCost } from "../filters/read-cost.ts";
 import type { TableModel } from "../model/model.ts";
 import type { Grant } from "../rules/access.ts";
-import { type CoveringIndex, coveringIndex, enteringConditions, walkOf } from "./index-choice.ts";
+import { type CoveringIndex, coveringIndex, enteringConditions, fixedPart, walkOf } from "./index-choice.ts";
+import { indexedBy } from "./index-walk.ts";
 import type { ListRequest } from "./list-query.ts";
 
 /** Matches of a request. The condition is null for all records. */
@@ -21,12 +22,21 @@ export interface Matches {
   tested: SqlCondition | null;
   /** Index that finds the matches without examining other records; null when there is none. */
   index: CoveringIndex | null;
-  /** SELECT of the row ids that an R-tree has where the matches are; null where no condition has an area. */
-  candidates: SqlCondition | null;
+  /** Few records among which the matches are; null: see `index`, or no index finds any, or a condition may take long for one record. */
+  candidates: Candidates | null;
   /** Cost of testing each record. */
   cost: ReadCost;
   /** Part of the condition that comes from the read rule. */
   rule: ParsedFilter | null;
+}
+
+/** Records that an R-tree, or an index by a part of the conditions, finds. */
+export interface Candidates {
+  /** SELECT of their row ids, as "id". */
+  rows: SqlCondition;
+  /** Condition of the matches, which finds them among the candidates. */
+  where: SqlCondition;
+  by: "area" | "part";
 }
 
 /**
@@ -48,23 +58,48 @@ export function matchesOf(
       : coveringIndex(model, conditions);
   const isGuarded = rule !== null && !isWalk && index?.by !== "range";
   const tested = isGuarded ? guarded(model, filter, rule, "enter") : both(filter, rule, alias);
-  const candidates = isWalk ? null : candidatesFor(filter, rule);
-  const where = tested === null || candidates === null ? tested : join([amongSql(model, candidates), tested], "AND");
+  const area = isWalk ? null : areaCandidates(filter, rule);
+  const where = tested === null || area === null ? tested : among(model, area, tested);
   const all = [...conditionsIn(filter), ...conditionsIn(rule ?? NO_FILTER)];
   const cost = relatedCost(relatedCost(scanCost(all, where?.params ?? []), filter), rule ?? NO_FILTER);
+  const candidates =
+    isWalk || index !== null || all.some(isHeavy) ? null : candidatesOf(model, tested, area, rule ?? filter);
   return { where, tested, index, candidates, cost, rule };
 }
 
-/** Returns the candidates of the first condition with an area that every match meets: an R-tree is entered for one. */
-function candidatesFor(filter: ParsedFilter, rule: ParsedFilter | null): SqlCondition | null {
-  const area = [...filter.all, ...(rule?.all ?? [])].find(isAreaCondition);
-  return area === undefined ? null : candidatesOf(area.field.column, area.value);
+/**
+ * Returns the candidates; null: nothing finds few. `visible`: the filter of the rule, or of the request where there is no rule: the
+ * number of candidates, which decides where the list is read, must not tell of hidden records. [TB110]
+ */
+function candidatesOf(
+  model: TableModel,
+  tested: SqlCondition | null,
+  area: SqlCondition | null,
+  visible: ParsedFilter,
+): Candidates | null {
+  if (tested === null) return null;
+  const rows = area ?? partOf(model, visible);
+  return rows === null ? null : { rows, where: among(model, rows, tested), by: area === null ? "part" : "area" };
 }
 
-const amongSql = ({ sql }: TableModel, candidates: SqlCondition): SqlCondition => ({
-  sql: `${sql}.rowid IN (${candidates.sql})`,
-  params: candidates.params,
-});
+/** Returns the row ids that an index finds by the conditions that fix its leading columns; null where no index has such columns. */
+function partOf(model: TableModel, { all }: ParsedFilter): SqlCondition | null {
+  const part = fixedPart(model, all);
+  if (part === null) return null;
+  const condition = filterToSql({ ...NO_FILTER, all: part.conditions }, `${model.sql}.`);
+  if (condition === null) return null;
+  const { sql, params } = condition;
+  return { sql: `SELECT rowid AS "id" FROM ${indexedBy(model, part.index)} WHERE ${sql}`, params };
+}
+
+/** Returns the candidates of the first condition with an area that every match meets: an R-tree is entered for one. */
+function areaCandidates(filter: ParsedFilter, rule: ParsedFilter | null): SqlCondition | null {
+  const area = [...filter.all, ...(rule?.all ?? [])].find(isAreaCondition);
+  return area === undefined ? null : candidatesInArea(area.field.column, area.value);
+}
+
+const among = ({ sql }: TableModel, candidates: SqlCondition, tested: SqlCondition): SqlCondition =>
+  join([{ sql: `${sql}.rowid IN (${candidates.sql})`, params: candidates.params }, tested], "AND");
 
 function both(filter: ParsedFilter, rule: ParsedFilter | null, alias: string): SqlCondition | null {
   const form: Form = { equality: "=", links: "enter" };

@@ -194,14 +194,16 @@ const lengthOf = (condition: SqlCondition | null | undefined): number =>
 const SLOT_LENGTH = 16;
 
 const lengthOfCount = ({ total, few }: PreparedCount): number =>
-  lengthOf(total) + lengthOf(few?.count) + lengthOf(few?.candidates);
+  lengthOf(total) +
+  [few?.count, few?.size, few?.candidates?.count, few?.candidates?.bytes].reduce((sum, one) => sum + lengthOf(one), 0);
 
 function lengthOfList({ page, total, ofFew, near, walk }: PreparedList): number {
   const walked = (walk?.ranges ?? []).flatMap((range) => [range.page, range.rest]);
   const all = [
     page,
     total?.sql,
-    ofFew?.candidates,
+    ofFew?.candidates?.count,
+    ofFew?.candidates?.bytes,
     ofFew?.count,
     ofFew?.bytes,
     ofFew?.page,

@@ -2,7 +2,7 @@ import type { TableRecord } from "../../../config/types.ts";
 import type { DatabaseFile, SqlValue } from "../../../db/index.ts";
 import { bound, type SqlCondition } from "../filters/filter-sql.ts";
 import { isLight, isQuick, type ReadCost } from "../filters/read-cost.ts";
-import { AREA_CANDIDATES_MAX, QUICK_STEPS_BYTES, QUICK_STEPS_MAX } from "../limits.ts";
+import { CANDIDATES_MAX, QUICK_STEPS_BYTES, QUICK_STEPS_MAX } from "../limits.ts";
 import type { Codec, Row } from "../model/codec.ts";
 import type { TableModel } from "../model/model.ts";
 import type { IndexWalk } from "./index-walk.ts";
@@ -45,16 +45,15 @@ export function fewer(file: DatabaseFile, count: SqlCondition): number | null {
   return matching <= QUICK_STEPS_MAX ? matching : null;
 }
 
-/** Whether an R-tree finds so few candidates that they may be tested on the main thread; always true where no R-tree is entered. */
+/** Whether there are so few and small candidates that they may be tested on the main thread; true where an index has matches only. */
 export function hasFewCandidates(
   file: DatabaseFile,
   { candidates }: Pick<FewMatches, "candidates">,
   values: readonly SqlValue[],
 ): boolean {
   if (candidates === null) return true;
-  const { sql, params } = bound(candidates, values);
-  const [[count, bytes] = []] = file.query(sql).values(...params);
-  return Number(count) <= AREA_CANDIDATES_MAX && Number(bytes) <= QUICK_STEPS_BYTES;
+  if (number(file, bound(candidates.count, values)) > CANDIDATES_MAX) return false;
+  return number(file, bound(candidates.bytes, values)) <= QUICK_STEPS_BYTES;
 }
 
 /** Part of a list found on the main thread. */
@@ -123,15 +122,17 @@ export function createQuickReads(model: TableModel, codec: Codec): QuickReads {
         const records = walkNear(near, { file, values, read: (statement) => read(file, statement, null) });
         return { records, matching: null, isScan: false };
       }
+      // An index that finds all matches is better than testing records along another one.
+      const isFirst =
+        walk !== null && (found === null || found.isBehindWalk || walk.ranges.every(({ rest }) => rest === null));
+      const first = isFirst ? walked(file, walk, values) : null;
+      if (first !== null && !isTotalWanted) return { records: first, matching: null, isScan: false };
       const ofFew = found !== null && hasFewCandidates(file, found, values) ? found : null;
       const few = (): number | null => {
         if (known !== null) return known <= QUICK_STEPS_MAX ? known : null;
         return ofFew === null ? null : fewer(file, bound(ofFew.count, values));
       };
-      // An index that finds all matches is better than testing records along another one.
-      const isFirst = walk !== null && (ofFew === null || walk.ranges.every(({ rest }) => rest === null));
-      const first = isFirst ? walked(file, walk, values) : null;
-      if (first !== null) return { records: first, matching: isTotalWanted ? few() : null, isScan: false };
+      if (first !== null) return { records: first, matching: few(), isScan: false };
       const matching = ofFew?.isBounded === true && !isTotalWanted ? null : few();
       if (ofFew !== null && (ofFew.isBounded || matching !== null) && isSmall(file, ofFew, values)) {
         return { records: read(file, bound(ofFew.page, values), null), matching, isScan: false };
