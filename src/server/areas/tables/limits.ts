@@ -84,12 +84,9 @@ export const PAGE_BYTES_MAX = 8 * 1024 * 1024;
 export const LONG_RECORD_LENGTH = 32 * 1024;
 /** Matches that an index finds on the main thread. */
 export const QUICK_STEPS_MAX = 2_000;
-/** Records aggregated on the main thread, and their bytes: one or two milliseconds, behind a pass that adds their sizes up. */
-export const AGGREGATED_ROWS_MAX = 500;
-export const AGGREGATED_BYTES_MAX = 1024 * 1024;
 /** Bytes of the records that an index or R-tree finds, as far as they are compared or sorted on the main thread. */
 export const QUICK_STEPS_BYTES = 4 * 1024 * 1024;
-/** Records that a list tests on the main thread, once to add their sizes up and once or twice to find the matches: 2 to 4 µs each time. */
+/** Records that a list or an aggregate tests on the main thread, once to add their sizes up and once or twice to find the matches: 2 to 4 µs each time. */
 export const CANDIDATES_MAX = 1_000;
 /** Candidates of all circles in which one list looks for the nearest records on the main thread: 3 µs each. */
 export const NEAR_CANDIDATES_MAX = 2_000;

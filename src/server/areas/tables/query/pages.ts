@@ -7,9 +7,9 @@ import type { DatabaseFile, ReadCaller, SqlValue } from "../../../db/index.ts";
 import { bound, RELATED, type SqlCondition } from "../filters/filter-sql.ts";
 import { isLight } from "../filters/read-cost.ts";
 import {
-  AGGREGATED_BYTES_MAX,
-  AGGREGATED_ROWS_MAX,
+  CANDIDATES_MAX,
   QUICK_INDEX_ROWS_MAX,
+  QUICK_STEPS_BYTES,
   TOTAL_KEY_LENGTH_MAX,
   TOTALS_MAX,
 } from "../limits.ts";
@@ -178,11 +178,12 @@ function createPages(model: TableModel, codec: Codec): Pages {
       return matching ?? count(file, counting, { isHere, caller });
     },
     isFew(file, { made: { few, cost }, values }) {
-      if (file.rowCount(name) <= AGGREGATED_ROWS_MAX && quickReads.isScan(file, cost)) return true;
-      if (few === null || !isLight(cost) || !hasFewCandidates(file, few, values)) return false;
+      if (file.rowCount(name) <= CANDIDATES_MAX && quickReads.isScan(file, cost)) return true;
+      if (few === null || !isLight(cost)) return false;
+      if (few.candidates !== null) return hasFewCandidates(file, few, values);
       return (
-        number(file, bound(few.count, values)) <= AGGREGATED_ROWS_MAX &&
-        number(file, bound(few.size, values)) <= AGGREGATED_BYTES_MAX
+        number(file, bound(few.count, values)) <= CANDIDATES_MAX &&
+        number(file, bound(few.size, values)) <= QUICK_STEPS_BYTES
       );
     },
     async ids(file, matches, { limit, caller }) {
