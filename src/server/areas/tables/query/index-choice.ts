@@ -1,7 +1,11 @@
+import { quoteIdentifier } from "../../../db/index.ts";
 import { type Condition, isLinked } from "../filters/filter.ts";
 import type { Sort } from "../filters/sort.ts";
 import type { TableIndex, TableModel } from "../model/model.ts";
 import { OPERATORS } from "../model/operators.ts";
+
+/** Returns the table, read by an index. */
+export const indexedBy = ({ sql }: TableModel, index: string): string => `${sql} INDEXED BY ${quoteIdentifier(index)}`;
 
 const isRange = ({ operator }: Condition): boolean => OPERATORS[operator].bounds.length > 0;
 const isLowerBound = ({ operator }: Condition): boolean => OPERATORS[operator].bounds.includes("lower");

@@ -1,14 +1,13 @@
-import { quoteIdentifier, type SqlValue } from "../../../db/index.ts";
+import type { SqlValue } from "../../../db/index.ts";
 import { join, type SqlCondition } from "../filters/filter-sql.ts";
 import { type Beyond, orderBy, type Sort } from "../filters/sort.ts";
 import { TESTED_BYTES_MAX, TESTED_ROWS_MAX, TESTED_ROWS_MIN, TESTED_ROWS_PER_RECORD } from "../limits.ts";
 import type { Column, TableModel } from "../model/model.ts";
+import { indexedBy } from "./index-choice.ts";
 import type { Path } from "./matches.ts";
 
 /** Column with the rowid of a record. */
 export const ROW = '"_platform_row"';
-
-export const indexedBy = ({ sql }: TableModel, index: string): string => `${sql} INDEXED BY ${quoteIdentifier(index)}`;
 
 /**
  * Returns the statement for the records at the rowids of `places`, in that order, which CROSS JOIN keeps. Records that `places`

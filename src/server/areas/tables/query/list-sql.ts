@@ -5,7 +5,8 @@ import { areaCost, type ReadCost, sortedCost } from "../filters/read-cost.ts";
 import { type Beyond, orderBy, type Sort } from "../filters/sort.ts";
 import { CANDIDATES_MAX, QUICK_INDEX_ROWS_MAX, QUICK_STEPS_MAX } from "../limits.ts";
 import type { Column, TableModel } from "../model/model.ts";
-import { type IndexWalk, indexedBy, limitSql, ROW, recordsAt, sizeOf, testedWalk } from "./index-walk.ts";
+import { indexedBy } from "./index-choice.ts";
+import { type IndexWalk, limitSql, ROW, recordsAt, sizeOf, testedWalk } from "./index-walk.ts";
 import type { Matches, Path } from "./matches.ts";
 import { type NearWalk, nearestOfAll, nearWalk } from "./nearest.ts";
 

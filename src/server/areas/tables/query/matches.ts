@@ -11,8 +11,7 @@ import { behindRule, type Form, filterToSql, join, type SqlCondition } from "../
 import { hasHeavyRelation, isHeavy, type ReadCost, relatedCost, scanCost } from "../filters/read-cost.ts";
 import type { TableModel } from "../model/model.ts";
 import type { Grant } from "../rules/access.ts";
-import { type CoveringIndex, coveringIndex, enteringConditions, fixedPart, walkOf } from "./index-choice.ts";
-import { indexedBy } from "./index-walk.ts";
+import { type CoveringIndex, coveringIndex, enteringConditions, fixedPart, indexedBy, walkOf } from "./index-choice.ts";
 import type { ListRequest } from "./list-query.ts";
 
 /** Matches of a request. The condition is null for all records. */
