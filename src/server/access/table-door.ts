@@ -29,6 +29,21 @@ export interface AccessOptions {
   before?: ReadAccess | null;
   watch?: LookupWatch;
   sight?: Sight;
+  related?: RelatedFilters & FilterOutcome;
+}
+
+/** Filters of a client with relations to other tables. */
+export interface RelatedFilters {
+  all: unknown;
+  any: unknown;
+}
+
+/** Called about the filters of a client. */
+interface FilterOutcome {
+  /** They are not valid, or ask a table that cannot be asked. */
+  refused(message: string): void;
+  /** Whether a record matches would take too long to find out. */
+  undecided(): void;
 }
 
 /**
@@ -51,7 +66,8 @@ export interface TableDoor {
    * Evaluates the read access of a table, including the instance's `open` rule. Errors: 401, 403, 404, like a list of the table.
    * `before` is the previous result, which is returned again if the rule's filter is unchanged. `watch` receives the places that
    * the rules look at. `sight`, for an access of kind `record`: receives what the rule looks at for the record `about`, or for some
-   * of the table (null), unless that is known, and with each call of `allows`.
+   * of the table (null), unless that is known, and with each call of `allows`. `related`: the access is of kind `record`, to the
+   * records that match these filters as well; their relations ask what the principal may read. Errors: filters that are refused.
    */
   readAccess(principal: Principal, address: TableAddress, options?: AccessOptions): MaybePromise<ReadAccess>;
   /**

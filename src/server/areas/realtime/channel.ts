@@ -1,4 +1,4 @@
-import type { TableAddress, TableDoor } from "../../access/table-door.ts";
+import type { RelatedFilters, TableAddress, TableDoor } from "../../access/table-door.ts";
 import { CHANNEL_LENGTH_MAX } from "./limits.ts";
 
 /** A channel's name, parsed. [RT13] */
@@ -9,9 +9,18 @@ export type Channel =
       address: TableAddress;
       /** Id of the record; null for the whole table. */
       docId: string | null;
+      /** Filters with relations, which are part of the right to it; absent or null for none. */
+      related?: ChannelFilters | null;
     }
   | { kind: "presence"; name: string }
   | { kind: "broadcast"; name: string };
+
+/** Filters with relations. `text` is equal for equal ones. */
+export interface ChannelFilters extends RelatedFilters {
+  text: string;
+  /** Number of their relations. */
+  count: number;
+}
 
 export type TableChannel = Channel & { kind: "table" };
 

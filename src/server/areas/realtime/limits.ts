@@ -44,6 +44,8 @@ export const CHANNEL_LENGTH_MAX = 512;
 export const EVENT_LENGTH_MAX = 256;
 /** Bytes of the request body with a broadcast's payload: its escapes and white space are not part of the message. */
 export const BROADCAST_BODY_MAX_BYTES = 4 * MESSAGE_MAX_BYTES;
+/** Relations in the filters of all subscriptions of one connection: each is asked for each record that changes. */
+export const RELATIONS_PER_CONNECTION_MAX = 50;
 /** Characters of the JSON of one subscription's filters. */
 export const FILTERS_LENGTH_MAX = 65_536;
 export const PRESENCE_MEMBERS_MAX = 20_000;

@@ -4,12 +4,12 @@ import type { LookupWatch } from "../../access/lookups/lookups.ts";
 import type { ReadAccess, RecordFilter, TableDoor } from "../../access/table-door.ts";
 import type { TableRecord } from "../../config/types.ts";
 import type { DatabaseFile } from "../../db/index.ts";
-import { type ParsedFilter, parseAlternatives, parseFilter, plain, withBoth } from "./filters/filter.ts";
-import { CHANNEL_CONDITIONS_MAX } from "./limits.ts";
+import { type ParsedFilter, plain } from "./filters/filter.ts";
 import type { TableLookups } from "./lookups/session.ts";
 import { isInstanceId } from "./model/model.ts";
 import type { Sources } from "./query/sources.ts";
 import { type Namespace, readable, type Table } from "./records/namespaces.ts";
+import { channelFilter, createRelatedAccess } from "./related-access.ts";
 import { type Asker, denied, type Grant, hasRelations, type RecordRights } from "./rules/access.ts";
 import type { InstanceRights } from "./rules/instance-access.ts";
 
@@ -22,6 +22,7 @@ export function createTableDoor(deps: {
   lookups: TableLookups;
 }): TableDoor {
   const grants = new WeakMap<ReadAccess, Grant>();
+  const relatedAccess = createRelatedAccess(deps.rights);
   return {
     isInstanceId,
     find(namespace, table) {
@@ -32,7 +33,7 @@ export function createTableDoor(deps: {
       const found = deps.namespaces.get(namespace);
       return found === undefined ? null : found.kind === "dynamic";
     },
-    readAccess(principal, address, { before = null, watch, sight } = {}) {
+    readAccess(principal, address, { before = null, watch, sight, related } = {}) {
       const { namespace, table } = deps.sources.find(address);
       const asker = (by: LookupWatch | undefined): Asker => {
         const session = deps.lookups.begin({ for: "subscription", ...(by === undefined ? {} : { watch: by }) });
@@ -41,12 +42,18 @@ export function createTableDoor(deps: {
       const asking = asker(watch);
       const open = (): MaybePromise<DatabaseFile | null> =>
         namespace.kind === "static" ? readable(namespace) : deps.instances.open(asking, namespace, address.instanceId);
-      const recordAccess = (grant: Grant, file: DatabaseFile | null): ReadAccess => {
+      const recordAccess = (grant: Grant, file: DatabaseFile | null): ReadAccess & { kind: "record" } => {
         // What the relations of a filter look at is known without a record, and watched by the right itself.
         const seen = grant.kind === "record" ? sight : undefined;
         const seeing = seen?.watch();
-        // Each record has its own time: data looked up for the one before it may have changed.
-        const allows = (record: TableRecord) => deps.rights.coversRead(grant, asker(seeing), table.model, record);
+        // Each record has its own time: data looked up for the one before it may have changed, and with it a rule's filter.
+        const allows = (record: TableRecord) => {
+          const now = asker(seeing);
+          if (grant.kind === "record") return deps.rights.coversRead(grant, now, table.model, record);
+          return chain(deps.rights.grant(asker(undefined), table.model, "read", { before: grant }), (present) =>
+            deps.rights.coversRead(present, now, table.model, record),
+          );
+        };
         if (seen?.isKnown === false && file !== null) {
           for (const record of sample(table, file, seen.about)) void allows(record);
         }
@@ -61,7 +68,12 @@ export function createTableDoor(deps: {
       };
       const known = before === null ? null : (grants.get(before) ?? null);
       return chain(open(), (file) =>
-        chain(deps.rights.grant(asking, table.model, "read", { before: known }), (grant): ReadAccess => {
+        chain(deps.rights.grant(asking, table.model, "read", { before: known }), (grant): MaybePromise<ReadAccess> => {
+          if (related !== undefined) {
+            if (grant.kind === "none") throw denied(principal);
+            const base = recordAccess(grant, file);
+            return relatedAccess({ namespace, table, address, asking, asker: () => asker(undefined) }, related, base);
+          }
           if (before !== null && grant === known) return before;
           const access = accessOf(grant, file);
           // A copy, because the rule may reuse its array for the next caller.
@@ -72,9 +84,7 @@ export function createTableDoor(deps: {
     },
     parseFilter(address, { all, any }) {
       const { model } = deps.sources.find(address).table;
-      const must = parseFilter(model, all, { name: "filters", conditionsMax: CHANNEL_CONDITIONS_MAX });
-      const may = parseAlternatives(model, any, { name: "orFilters", conditionsMax: CHANNEL_CONDITIONS_MAX });
-      return recordFilter(withBoth(must, may));
+      return recordFilter(channelFilter(model, { all, any }));
     },
   };
 }

@@ -3,7 +3,7 @@ import type { Logger } from "../../../../kernel/logger.ts";
 import { chain, type MaybePromise } from "../../../../kernel/maybe-promise.ts";
 import { sightWatch } from "../../../access/lookups/sight.ts";
 import { authOf } from "../../../access/principal.ts";
-import type { ReadAccess, Sight, TableAddress } from "../../../access/table-door.ts";
+import type { AccessOptions, ReadAccess, Sight, TableAddress } from "../../../access/table-door.ts";
 import type { Visiting } from "../../../sockets/connection.ts";
 import type { RightOwner, StandingRight, StandingRights } from "../../../sockets/standing-rights.ts";
 import type { Audience } from "../changes/audience.ts";
@@ -162,7 +162,8 @@ export class Asker implements RightOwner {
     const sight = { ...sightOf(this.#principal, this.#channel, right), isKnown: before.kind === "record" };
     const askedAt = this.#askedAt;
     this.#askedAt = right.commitCount;
-    const asked = this.#deps.rights.readTable(this.#principal, this.#channel, { before, watch, sight });
+    const related = relatedOf(this.#channel, right);
+    const asked = this.#deps.rights.readTable(this.#principal, this.#channel, { before, watch, sight, ...related });
     return chain(asked, (access) => () => {
       // After the first of two commits, the rule may have shown other records to a list that the client has requested. The second
       // one may have changed data that the rule looks up only since the first.
@@ -253,10 +254,19 @@ export class Askers {
     this.#deps = deps;
   }
 
-  /** Evaluates the rule for a subscription; null when it denies. `before`: as for `TableDoor.readAccess`. */
-  ask(principal: Visiting, channel: TableChannel, before: ReadAccess | null = null): MaybePromise<Asked | null> {
+  /**
+   * Evaluates the rule for a subscription; null when it denies. `before`: as for `TableDoor.readAccess`. `refused`: called with what is
+   * wrong with the filters of the channel.
+   */
+  ask(
+    principal: Visiting,
+    channel: TableChannel,
+    before: ReadAccess | null = null,
+    refused: (message: string) => void = () => {},
+  ): MaybePromise<Asked | null> {
     const right = this.#deps.standing.begin();
-    const options = { before, watch: right.watch, sight: { ...sightOf(principal, channel, right), isKnown: false } };
+    const sight = { ...sightOf(principal, channel, right), isKnown: false };
+    const options = { before, watch: right.watch, sight, ...relatedOf(channel, right, refused) };
     return chain(this.#deps.rights.readTable(principal, channel, options), (access) => {
       if (access !== null) return { access, right };
       right.end();
@@ -276,7 +286,8 @@ export class Askers {
     }
     // A rule that looks at records may look up other data for each channel's record.
     const facts = access.kind === "record" ? [authOf(principal), channel.docId] : [authOf(principal)];
-    const auth = JSON.stringify(facts);
+    const filters = channel.related ?? null;
+    const auth = JSON.stringify(filters === null ? facts : [...facts, filters.text, keyNameOf(principal)]);
     const table = this.#tableOf(channel.address);
     const known = current?.auth === auth ? current : table.withRoom(auth);
     if (known !== null && !known.right.isStale && isEqual(known.access, access)) {
@@ -331,6 +342,19 @@ const isFilter = (access: ReadAccess): boolean =>
 function sightOf(principal: Visiting, { address, docId }: TableChannel, right: StandingRight): Omit<Sight, "isKnown"> {
   if (docId !== null) return { about: docId, watch: () => right.sight };
   return { about: null, watch: () => sightWatch(right.sight, address, authOf(principal)?.id ?? null) };
+}
+
+/** Keys ask by their scopes, and are no users. */
+const keyNameOf = (principal: Visiting): string | null => (principal.kind === "serviceKey" ? principal.name : null);
+
+/** Returns the filters that are part of the right to a channel. A record that cannot be judged is one of another view. */
+function relatedOf(
+  { related = null }: TableChannel,
+  right: StandingRight,
+  refused: (message: string) => void = () => {},
+): Pick<AccessOptions, "related"> {
+  if (related === null) return {};
+  return { related: { all: related.all, any: related.any, refused, undecided: () => right.owner?.sightTouched?.() } };
 }
 
 /** Whether both answers show the same records to the same user. */

@@ -1,11 +1,18 @@
 import { chain, isPromise, type MaybePromise } from "../../../../kernel/maybe-promise.ts";
 import type { Scheduler } from "../../../../kernel/time/scheduler.ts";
 import type { ReadAccess, TableDoor } from "../../../access/table-door.ts";
-import { parseChannel, type TableChannel } from "../channel.ts";
-import { SUBSCRIPTIONS_PER_CONNECTION_MAX } from "../limits.ts";
+import { type ChannelFilters, parseChannel, type TableChannel } from "../channel.ts";
+import { RELATIONS_PER_CONNECTION_MAX, SUBSCRIPTIONS_PER_CONNECTION_MAX } from "../limits.ts";
 import { denied, type Failure, failure, unknownChannel } from "../messages.ts";
 import type { Asked } from "./askers.ts";
-import { mergeFilters, parseFilters, type SentFilters } from "./filters.ts";
+import {
+  type Filters,
+  judgedByRight,
+  mergeFilters,
+  parseFilters,
+  relatedFilters,
+  type SentFilters,
+} from "./filters.ts";
 import {
   keyOf,
   type Naming,
@@ -64,15 +71,62 @@ export class Subscribing {
     return state.subscriptions.get(keyOf({ name: channel ?? "", id: id ?? null })) ?? null;
   }
 
-  updateFilters(connection: RealtimeConnection, { channel, id, ...sent }: FilterUpdate): Failure | null {
+  updateFilters(connection: RealtimeConnection, { channel, id, ...sent }: FilterUpdate): MaybePromise<Failure | null> {
     const refusal = failure("INVALID_FILTER", "Only channels of tables have filters");
     const subscription = this.#findTable(connection, { channel, id, refusal });
     if ("code" in subscription) return subscription;
     const known = subscription.filters;
-    const filters = parseFilters(this.#deps.tables, subscription.channel, mergeFilters(sent, known), known);
+    const merged = mergeFilters(sent, known);
+    const asked = this.#channelWith(connection, subscription.channel, merged, keyOf(subscription));
+    if ("problem" in asked) return failure("INVALID_FILTER", asked.problem);
+    const { related } = asked;
+    const filters = related ? judgedByRight(related) : parseFilters(this.#deps.tables, asked, merged, known);
     if ("problem" in filters) return failure("INVALID_FILTER", filters.problem);
-    subscription.filter(filters);
+    const isJudged = related !== null || (subscription.channel.related ?? null) !== null;
+    if (isJudged && filters.text !== known.text)
+      return this.#refilter(connection, subscription, { channel: asked, filters });
+    subscription.filter(filters.text === known.text ? known : filters);
     return null;
+  }
+
+  /** Asks the right to a channel with other filters, and continues with them. */
+  #refilter(
+    connection: RealtimeConnection,
+    subscription: TableSubscription,
+    next: { channel: TableChannel; filters: Filters },
+  ): MaybePromise<Failure | null> {
+    let problem: string | null = null;
+    const refused = (message: string): void => {
+      problem = message;
+    };
+    return chain(this.#ask(connection, next.channel, { refused }), (asked): Failure | null => {
+      if (asked === null || subscription.isEnded) {
+        asked?.right.end();
+        if (problem !== null) return failure("INVALID_FILTER", problem);
+        return subscription.isEnded ? null : this.#refuse(connection, subscription);
+      }
+      subscription.refilter({ ...next, asked });
+      void subscription.settle();
+      return null;
+    });
+  }
+
+  /** Returns the channel with filters that its right judges, if they have relations; or what is wrong with these. */
+  #channelWith(
+    { state }: RealtimeConnection,
+    channel: TableChannel,
+    sent: SentFilters,
+    key: string,
+  ): (TableChannel & { related: ChannelFilters | null }) | { problem: string } {
+    const related = relatedFilters(sent);
+    if (related === null) return { ...channel, related };
+    if ("problem" in related) return related;
+    let { count } = related;
+    for (const [own, subscription] of state.subscriptions) {
+      if (own !== key && subscription instanceof TableSubscription) count += subscription.channel.related?.count ?? 0;
+    }
+    const wanted = `The filters of one connection have at most ${RELATIONS_PER_CONNECTION_MAX} relations`;
+    return count > RELATIONS_PER_CONNECTION_MAX ? { problem: `${wanted}, got ${count}` } : { ...channel, related };
   }
 
   /** Sends all changes that were committed before the call. */
@@ -94,7 +148,7 @@ export class Subscribing {
       void subscription.settle();
       return isEnded || asked !== null;
     };
-    const asked = this.#ask(subscription.connection, subscription.channel, subscription.access);
+    const asked = this.#ask(subscription.connection, subscription.channel, { before: subscription.access });
     if (!isPromise(asked)) return answered(asked);
     subscription.pause();
     return asked.then(answered);
@@ -119,17 +173,28 @@ export class Subscribing {
     connection: RealtimeConnection,
     request: SentFilters & { channel: TableChannel; id: string | null; since?: number | null },
   ): MaybePromise<Failure | null> {
-    const { channel, id, since = null, filters: all, orFilters: any } = request;
+    const { id, since = null, filters: all, orFilters: any } = request;
     const { tables, meter, followUps } = this.#deps;
-    const ask = (): MaybePromise<Asked | null> => this.#ask(connection, channel);
+    const sent = { filters: all, orFilters: any };
+    const key = keyOf({ name: request.channel.name, id });
+    const channel = this.#channelWith(connection, request.channel, sent, key);
+    if ("problem" in channel) return failure("INVALID_FILTER", channel.problem);
+    let problem: string | null = null;
+    const refused = (message: string): void => {
+      problem = message;
+    };
+    const ask = (): MaybePromise<Asked | null> => this.#ask(connection, channel, { refused });
     // A client that reconnects may resume only after the end of its earlier subscription.
     return chain(since === null ? ask() : followUps.soon(ask), (asked) => {
       const own = connection.state.subscriptions;
-      const key = keyOf({ name: channel.name, id });
-      if (asked === null) return this.#refuse(connection, { name: channel.name, id });
+      if (asked === null) {
+        if (problem !== null) return failure("INVALID_FILTER", problem);
+        return this.#refuse(connection, { name: channel.name, id });
+      }
       const before = own.get(key);
       const known = before instanceof TableSubscription && before.name === channel.name ? before.filters : null;
-      const filters = parseFilters(tables, channel, { filters: all, orFilters: any }, known);
+      const { related } = channel;
+      const filters = related === null ? parseFilters(tables, channel, sent, known) : judgedByRight(related);
       if ("problem" in filters || connection.isClosed) {
         asked.right.end();
         return "problem" in filters ? failure("INVALID_FILTER", filters.problem) : null;
@@ -157,13 +222,13 @@ export class Subscribing {
   #ask(
     connection: RealtimeConnection,
     channel: TableChannel,
-    before: ReadAccess | null = null,
+    { before = null, refused }: { before?: ReadAccess | null; refused?: (message: string) => void } = {},
   ): MaybePromise<Asked | null> {
     const principal = principalOf(connection);
-    return chain(this.#deps.askers.ask(principal, channel, before), (asked) => {
+    return chain(this.#deps.askers.ask(principal, channel, before, refused), (asked) => {
       if (connection.principal === principal) return asked;
       asked?.right.end();
-      return this.#ask(connection, channel, before);
+      return this.#ask(connection, channel, { before, ...(refused === undefined ? {} : { refused }) });
     });
   }
 

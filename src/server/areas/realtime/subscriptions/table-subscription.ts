@@ -56,7 +56,7 @@ export class ReplayTime {
 export class TableSubscription implements Subscription, Member {
   readonly kind = "table";
   readonly connection: RealtimeConnection;
-  readonly channel: TableChannel;
+  channel: TableChannel;
   readonly id: string | null;
   readonly feed: Feed;
   readonly #deps: TableSubscriptionDeps;
@@ -90,22 +90,22 @@ export class TableSubscription implements Subscription, Member {
     deps: TableSubscriptionDeps,
   ) {
     const { channel, asked, since } = about;
-    const principal = principalOf(connection);
     this.connection = connection;
     this.channel = channel;
     this.id = about.id;
     this.filters = about.filters;
     this.#deps = deps;
     this.#identity = connection.identity;
-    this.asker = deps.askers.join(principal, channel, asked);
+    this.asker = deps.askers.join(principalOf(connection), channel, asked);
     this.access = this.asker?.access ?? asked.access;
     this.#viewKey = viewKeyOf(this.access, this.asker);
-    this.#view = viewOf(principal, channel.name, this.access);
+    this.#view = this.#viewNow();
     const { feed, audience } = this.#acquire();
     this.feed = feed;
     this.audience = audience;
     const isCovered = since === null || this.#view === null || deps.views.covers(this.#view, since);
-    const isLost = since !== null && !(isCovered && feed.log.reaches(since));
+    // What other tables had in between, no log knows.
+    const isLost = since !== null && (isRelated(channel) || !(isCovered && feed.log.reaches(since)));
     const position = since === null || isLost ? audience.position : since;
     if (this.#view !== null) deps.views.begin(this.#view, position);
     this.asker?.add(this);
@@ -129,10 +129,30 @@ export class TableSubscription implements Subscription, Member {
   filter(filters: Filters): void {
     const known = this.filters;
     this.filters = filters;
-    const announce = (): void =>
-      this.connection.send({ type: "filters_updated", ...this.#names, serverFilter: filters.filter !== null });
+    const announce = () => this.#announceFilters();
     if (filters === known) announce();
     else this.#change({ announce, unsent: "sent" });
+  }
+
+  /** Confirms filters that the right judges, or did so far, and continues with them and this answer. */
+  refilter({ channel, filters, asked }: { channel: TableChannel; filters: Filters; asked: Asked }): void {
+    const { askers, views } = this.#deps;
+    const before = this.asker;
+    if (this.#view !== null) views.end(this.#view, this.feed.log.head, { isDoubtful: this.#isDoubtful });
+    this.channel = channel;
+    this.filters = filters;
+    this.asker = askers.join(principalOf(this.connection), channel, asked);
+    this.asker?.add(this);
+    if (before !== this.asker) before?.remove(this);
+    this.access = this.asker?.access ?? asked.access;
+    this.#viewKey = viewKeyOf(this.access, this.asker);
+    this.#view = this.#viewNow();
+    if (this.#view !== null) views.begin(this.#view, this.audience.position);
+    this.#change({ announce: () => this.#announceFilters(), unsent: "sent" });
+  }
+
+  #announceFilters(): void {
+    this.connection.send({ type: "filters_updated", ...this.#names, serverFilter: this.filters.filter !== null });
   }
 
   follow(access: ReadAccess | null, about: { isAnotherView: boolean }): void {
@@ -226,7 +246,7 @@ export class TableSubscription implements Subscription, Member {
     const { views } = this.#deps;
     if (this.#view !== null) views.end(this.#view, this.feed.log.head, { isDoubtful });
     this.#viewKey = viewKey;
-    this.#view = viewOf(principalOf(this.connection), this.name, access);
+    this.#view = this.#viewNow();
     if (this.#view !== null) views.begin(this.#view, this.audience.position);
     this.#change({
       announce: (position) => this.connection.send({ ...this.#subscribed(position), resync: true }),
@@ -375,10 +395,18 @@ export class TableSubscription implements Subscription, Member {
     return { channel: name, ...(id === null ? {} : { id }), ...(feed === null ? {} : { feed }) };
   }
 
+  /** Returns what others who reconnect may resume from; null for relations, which nobody resumes from. */
+  #viewNow(): View | null {
+    if (isRelated(this.channel)) return null;
+    return viewOf(principalOf(this.connection), this.name, this.access);
+  }
+
   #subscribed(seq: number) {
     return { type: "subscribed" as const, ...this.#names, serverFilter: this.filters.filter !== null, seq };
   }
 }
+
+const isRelated = ({ related = null }: TableChannel): boolean => related !== null;
 
 /**
  * Returns a key that is equal for rights that show the same records. A rule that looks at records depends on the user and its

@@ -51,16 +51,72 @@ export function planLookup(model: TableModel, { all: conditions, groups }: Parse
   };
 }
 
+/** Records of a table that have these values. */
+export interface RelatedPlace {
+  table: string;
+  fields: string[];
+  values: JsonValue[];
+}
+
 /**
  * Returns what the relations of a filter depend on: of each related table the records that meet the conditions without a field of the
- * outer record, as far as these are equalities; else all its records.
+ * outer record, as far as these are equalities; else all its records. For a caller that may read some of them, these are the records of
+ * its read rule: by a condition of its own, a change would tell what hidden records have.
  */
-export function relatedPlaces(filter: ParsedFilter): { table: string; fields: string[]; values: JsonValue[] }[] {
-  return [...relationsIn(filter)].map(({ model, filters }) => {
-    const equal = filters[0].all.filter(({ field, operator }) => operator === "==" && !field.isJson);
-    const byField = new Map(equal.map(({ field, value }) => [field.name, value as JsonValue]));
-    return { table: model.name, fields: [...byField.keys()], values: [...byField.values()] };
+export function relatedPlaces(filter: ParsedFilter): RelatedPlace[] {
+  return [...relationsIn(filter)].flatMap(({ model, filters: [own], readable }) => {
+    const shown = readable === null ? { places: [NOWHERE], isExact: true } : placesOf(readable);
+    const equal = shown.isExact ? equalitiesOf(own) : NOWHERE;
+    return shown.places.map((place) => {
+      // The address of an account is not what its changes show.
+      const names = [...new Map([...equal, ...place])].filter(([name]) => !(model.isUsers && name === "email"));
+      return { table: model.name, fields: names.map(([name]) => name), values: names.map(([, value]) => value) };
+    });
   });
+}
+
+/** Values by field. */
+type Values = ReadonlyMap<string, JsonValue>;
+
+const NOWHERE: Values = new Map();
+
+/** Places that are watched for one relation at most. */
+const PLACES_MAX = 64;
+
+/** Returns the values that all matches have. */
+function equalitiesOf({ all }: ParsedFilter): Values {
+  const equal = all.filter(({ field, operator }) => operator === "==" && !field.isJson);
+  return new Map(equal.map(({ field, value }) => [field.name, value as JsonValue]));
+}
+
+/** Returns where the records of a read rule are: at one of these places. `isExact`: all records there are its own. */
+function placesOf(filter: ParsedFilter): { places: readonly Values[]; isExact: boolean } {
+  const { all, groups } = filter;
+  const base = equalitiesOf(filter);
+  let places: Values[] = [base];
+  let handled = base.size;
+  const cross = (others: readonly Values[]): void => {
+    if (places.length * others.length > PLACES_MAX) return;
+    // Nothing is at two places.
+    const agree = (one: Values, other: Values) =>
+      other.entries().every(([name, value]) => (one.get(name) ?? value) === value);
+    places = places.flatMap((one) =>
+      others.filter((other) => agree(one, other)).map((other) => new Map([...one, ...other])),
+    );
+    handled++;
+  };
+  for (const condition of all) {
+    const isList = condition.operator === "in" && !condition.field.isJson && !isLinked(condition);
+    if (isList) cross(condition.value.map((value) => new Map([[condition.field.name, value]])));
+  }
+  let isExact = true;
+  for (const group of groups) {
+    if (group.kind !== "or" || group.filters.length === 0) continue;
+    const alternatives = group.filters.map(placesOf);
+    isExact &&= alternatives.every((one) => one.isExact);
+    cross(alternatives.flatMap((one) => one.places));
+  }
+  return { places, isExact: isExact && handled === all.length + groups.length };
 }
 
 /** Returns a key that is equal for filters with the same plan. */

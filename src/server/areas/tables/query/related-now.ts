@@ -34,16 +34,17 @@ export interface Examined {
 
 /**
  * Returns the filter for this record: its relations are asked on the main thread, and replaced by what was found. What they may examine is
- * counted first. Errors: 413 for more records than RELATED_ROWS_MAX, or more text than CONDITION_COST_MAX.
+ * counted first. Errors: 413 for more records than `rowsMax`, or more text than CONDITION_COST_MAX.
  */
 export function settledNow(
   queries: NonNullable<Queries>,
   filter: ParsedFilter,
   record: TableRecord,
   examined: Examined,
+  rowsMax = RELATED_ROWS_MAX,
 ): MatchFilter {
   return settledBy(filter, record, (relation) => {
-    new Examining(queries, examined).relation([{ relation, isVisible: false }], 1);
+    new Examining(queries, examined, rowsMax).relation([{ relation, isVisible: false }], 1);
     const { sql, params } = relationToSql({ ...relation, kind: "some" }, "", 1);
     return queries.query<{ found: number }>(`SELECT ${sql} AS "found"`).get(...params)?.found === 1;
   });
@@ -61,10 +62,12 @@ type Way = readonly [...PathStep[], PathStep];
 class Examining {
   readonly #queries: NonNullable<Queries>;
   readonly #examined: Examined;
+  readonly #rowsMax: number;
 
-  constructor(queries: NonNullable<Queries>, examined: Examined) {
+  constructor(queries: NonNullable<Queries>, examined: Examined, rowsMax: number) {
     this.#queries = queries;
     this.#examined = examined;
+    this.#rowsMax = rowsMax;
   }
 
   /** Counts the last relation of the way, which is asked for `above` records. */
@@ -97,7 +100,7 @@ class Examining {
   /** Counts what an index of several references leads to, which is found before anything else. */
   #linked({ field, value }: Condition): void {
     const ids = JSON.stringify(Array.isArray(value) ? value : [value]);
-    const sql = `SELECT count(*) AS "rows" FROM (SELECT 1 FROM ${field.column.links} WHERE "target" IN (SELECT value FROM json_each(?)) LIMIT ${RELATED_ROWS_MAX + 1})`;
+    const sql = `SELECT count(*) AS "rows" FROM (SELECT 1 FROM ${field.column.links} WHERE "target" IN (SELECT value FROM json_each(?)) LIMIT ${this.#rowsMax + 1})`;
     this.#spend(this.#queries.query<{ rows: number }>(sql).get(ids)?.rows ?? 0);
   }
 
@@ -124,7 +127,7 @@ class Examining {
   /** Returns an aggregate over the records of a way, of which no more are read than may be examined. */
   #one<Row>(way: Way, select: string, aggregate: string, each: number): Row {
     const { from, where } = wayToSql(way);
-    const limit = Math.max(0, Math.floor((RELATED_ROWS_MAX - this.#examined.rows) / each)) + 1;
+    const limit = Math.max(0, Math.floor((this.#rowsMax - this.#examined.rows) / each)) + 1;
     const sql = `SELECT ${aggregate} FROM (SELECT ${select} FROM ${from} WHERE ${where.sql} LIMIT ?)`;
     // An aggregate has one row.
     return this.#queries.query<Row & object>(sql).get(...where.params, limit) as Row;
@@ -132,9 +135,9 @@ class Examining {
 
   #spend(rows: number): void {
     this.#examined.rows += rows;
-    if (this.#examined.rows <= RELATED_ROWS_MAX) return;
+    if (this.#examined.rows <= this.#rowsMax) return;
     throw tooLarge(
-      `The relations would examine more than ${RELATED_ROWS_MAX} records; name more fields of an index with ==, or fewer values`,
+      `The relations would examine more than ${this.#rowsMax} records; name more fields of an index with ==, or fewer values`,
     );
   }
 }
