@@ -196,7 +196,7 @@ test.each(["unknownTable", "unknownField", "otherType", "noIndex"])(
   async (table) => {
     const [user] = users;
     expect((await user?.get(path(table)))?.status).toBe(403);
-    expect(platform.stderr()).toContain(`shared.${table}`);
+    await until("the log names the table", () => platform.stderr().includes(`shared.${table}`));
   },
 );
 
