@@ -1,6 +1,6 @@
 import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { copyFileSync, mkdtempSync, rmSync } from "node:fs";
+import { copyFileSync, mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { tablesLayout } from "../../../../schema/migrations/index.ts";
@@ -11,6 +11,7 @@ import { CHECKPOINT_BYTES } from "../limits.ts";
 import { layOut } from "../migrations.ts";
 import type { OpenedFile, StorageEngine } from "../types.ts";
 import { type CommitGate, CommitOrder } from "./commit-gate.ts";
+import { FileWork } from "./file-work.ts";
 
 interface Row {
   number: number;
@@ -335,4 +336,19 @@ test("[DB362] [DB361] a file with an open mark, and one that a migration took ou
   expect(later.isRewritten).toBe(true);
   for (const one of [gate, reopened, marked, later]) one.close();
   sqlite.close();
+});
+
+test("[DB363] the process of checkpoints leaves the WAL of a server that was killed", async () => {
+  const file = open();
+  await insert(file, ["a"]);
+  // The files as a kill leaves them.
+  for (const suffix of ["", "-wal"])
+    copyFileSync(join(directory, `a.db${suffix}`), join(directory, `left.db${suffix}`));
+  const left = join(directory, "left.db");
+  const before = statSync(`${left}-wal`).size;
+  expect(before).toBeGreaterThan(0);
+  const work = new FileWork(systemClock);
+  await work.checkpoint(left, { sync: true, next: false });
+  await work.stop();
+  expect(statSync(`${left}-wal`).size).toBe(before);
 });

@@ -79,10 +79,22 @@ function open(path: string): OpenFile {
   }
 }
 
-function close({ connection, descriptor }: OpenFile): void {
+/**
+ * Closes the file while a read-only connection is open. Otherwise this process would end the WAL where its server has just been killed:
+ * SQLite checkpoints and removes it with the last connection, unless that one is read-only. [DB363]
+ */
+function close({ path, connection, descriptor }: OpenFile): void {
   kept = null;
+  let last: DatabaseSync | null = null;
+  try {
+    last = new DatabaseSync(path, { readOnly: true });
+    last.prepare("SELECT count(*) FROM sqlite_schema").get();
+  } catch {
+    // For example, an instance has been deleted. The server's own connection is the last one.
+  }
   try {
     connection.close();
+    last?.close();
   } finally {
     fs.closeSync(descriptor);
   }
