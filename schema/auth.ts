@@ -93,6 +93,8 @@ export const oneTimeSecrets = sqliteTable(
         "oauth-id-token",
         "passkey-register",
         "passkey-sign-in",
+        "page-code",
+        "page-ticket",
       ],
     }).notNull(),
     userId: text().references(() => users.id, { onDelete: "cascade" }),

@@ -58,3 +58,6 @@ export const SHOWN_LENGTH_MAX = 40;
 
 /** The files that one field of a record may have. */
 export const FILES_PER_FIELD_MAX = 100;
+
+/** Bytes of the logo of the pages for signing in. */
+export const LOGO_MAX_BYTES = 256 * 1024;

@@ -12,6 +12,7 @@ export type {
   SignUpFacts,
   TokensConfig,
 } from "./sections/auth.ts";
+export type { PagesConfig } from "./sections/auth-pages.ts";
 export type { BackupsConfig } from "./sections/backups.ts";
 export type { VectorMetric } from "./sections/declared.ts";
 export type { CronConfig, CronJobConfig, CronRun } from "./sections/functions/cron.ts";
@@ -38,6 +39,7 @@ export type {
 export type { TriggerConfig, TriggerRun } from "./sections/functions/triggers.ts";
 export type { WebhookConfig } from "./sections/functions/webhooks.ts";
 export type { AcmeConfig, CertificateFiles } from "./sections/network/tls.ts";
+export type { PageTexts } from "./sections/page-texts.ts";
 export type { PlatformConfig } from "./sections/platform.ts";
 export type { PushConfig } from "./sections/push.ts";
 export type { RealtimeConfig } from "./sections/realtime.ts";

@@ -48,6 +48,8 @@ export function serveAreas(
   const site = createSite(config.site, { http: http.parts, clock, welcome, packed, guide: base.guide });
   const server = createServer(http, cors, { site, isTls: base.isTls, wide: groupWide(endpoints) });
   mountEndpoints(server, http, endpoints);
+  const own = { answer: async (request: Request) => server.fetch(request), inPlaceOf: http.inPlaceOf };
+  mountEndpoints(server, http, areas.auth.pages(own));
   const { area: functions } = areas.functions;
   const served = functions?.serve(http.parts, cors) ?? null;
   if (served !== null) mountFunctions(server, served.answer);

@@ -18,6 +18,7 @@ import { mailTemplateEndpoints } from "./endpoints/mail-templates.ts";
 import { mfaEndpoints } from "./endpoints/mfa.ts";
 import { oauthEndpoints } from "./endpoints/oauth.ts";
 import { outboxEndpoints } from "./endpoints/outbox.ts";
+import { pageCodeEndpoints } from "./endpoints/pages.ts";
 import type { EndpointDeps } from "./endpoints/parts.ts";
 import { passkeyEndpoints } from "./endpoints/passkeys.ts";
 import { sessionEndpoints } from "./endpoints/sessions.ts";
@@ -35,6 +36,7 @@ import { type GuessAbout, Guesses } from "./means/guesses.ts";
 import { Passwords } from "./means/passwords.ts";
 import { TokenKeys } from "./means/token-keys.ts";
 import { TokenSigner } from "./means/tokens.ts";
+import { type OwnServer, pagesEndpoints } from "./pages/index.ts";
 import { createAccounts } from "./service/accounts.ts";
 import type { AuthDeps } from "./sessions/deps.ts";
 import { AccountFile } from "./store/account-file.ts";
@@ -81,6 +83,8 @@ export interface AuthArea {
   readonly tokenKeys: TokenPublicKeys | null;
   /** `app.mail`. */
   readonly mail: MailAccessor;
+  /** Returns the endpoints of the pages for signing in, once there is a server. */
+  pages(server: OwnServer): readonly Endpoint[];
   /** Counts one request of this address in the group `auth`. Errors: 429. */
   readonly limit: (address: string) => void;
   stop(): Promise<void>;
@@ -112,6 +116,7 @@ export async function createAuthArea(deps: AuthAreaDeps): Promise<AuthArea> {
     tokenKeys,
     mail: createMailAccessor(mailer),
     limit: authLimiter.hit,
+    pages: (server) => pagesEndpoints(auth, server, () => appNameOf(config, deps.publicUrl())),
     endpoints: [
       ...signUpEndpoints(endpointDeps),
       ...sessionEndpoints(endpointDeps),
@@ -121,6 +126,7 @@ export async function createAuthArea(deps: AuthAreaDeps): Promise<AuthArea> {
       ...mfaEndpoints(endpointDeps),
       ...oauthEndpoints(endpointDeps),
       ...passkeyEndpoints(endpointDeps),
+      ...pageCodeEndpoints(endpointDeps),
       ...(tokenKeys === null ? [] : tokenKeyEndpoints(endpointDeps, tokenKeys)),
     ],
     async stop() {

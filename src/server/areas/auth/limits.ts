@@ -168,3 +168,17 @@ export const APPLE_SECRET_TTL_SECONDS = 300;
 export const OAUTH_CODE_TTL_MS = MINUTE_MS;
 /** Characters of an ID token that an app sends. */
 export const ID_TOKEN_MAX_CHARACTERS = 8 * 1024;
+
+/** How long a code of the pages may be redeemed, and a ticket to them be opened. */
+export const PAGE_CODE_TTL_MS = MINUTE_MS;
+export const PAGE_TICKET_TTL_MS = 30 * SECOND_MS;
+/** How long the pages remember, in a browser, where a sign-in leads back to. */
+export const PAGE_VISIT_TTL_MS = 30 * MINUTE_MS;
+/** A session of the pages is extended when it has not been used for this time. */
+export const PAGE_SESSION_EXTENDED_MS = HOUR_MS;
+/** Characters of an address that a sign-in leads back to, and of the cookies that are looked at. */
+export const RETURN_TO_MAX_CHARACTERS = 1_024;
+export const PAGE_COOKIES_MAX_CHARACTERS = 16_384;
+/** Bytes of a form of the pages, and of a picture. */
+export const PAGE_FORM_MAX_BYTES = 64 * 1024;
+export const PICTURE_MAX_BYTES = 5 * 1024 * 1024;

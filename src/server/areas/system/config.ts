@@ -3,6 +3,7 @@ import type { JsonValue } from "../../../kernel/json/json.ts";
 import { AnyObject, nullable } from "../../../kernel/schema/types.ts";
 import { VERSION } from "../../../kernel/version.ts";
 import { requireServiceKey } from "../../access/service-key-right.ts";
+import { PAGES_PATH } from "../../config/sections/auth-pages.ts";
 import type { PlatformConfig } from "../../config/types.ts";
 import { type Endpoint, endpoint } from "../../http/endpoint.ts";
 import { JsonText } from "../../http/reply.ts";
@@ -20,6 +21,7 @@ export const PublicConfig = Type.Object(
       mfa: Flag,
       oauth: Type.Array(Type.String(), { description: "Names of the providers" }),
       passkeys: Flag,
+      pages: nullable(Type.String({ description: "The path of the pages for signing in" })),
     }),
     captcha: nullable(Type.Object({ siteKey: Type.String() })),
     push: nullable(
@@ -42,6 +44,7 @@ export function describePublicConfig({ auth = {}, push }: PlatformConfig): Publi
       mfa: auth.mfa?.totp === true,
       oauth: Object.keys(auth.oauth ?? {}),
       passkeys: auth.passkeys !== undefined,
+      pages: auth.pages === undefined ? null : (auth.pages.path ?? PAGES_PATH),
     },
     captcha: auth.captcha === undefined ? null : { siteKey: auth.captcha.siteKey },
     push: push?.webPush === undefined ? null : { publicKey: push.webPush.publicKey },

@@ -40,7 +40,9 @@ export const buildCommand = new Command("build")
       const program = await writeProgram(directory, target, library);
       const site = declared.site === undefined ? null : packSite(declared.site.directory, join(directory, "site"));
       const provided = providedModules(platformModule);
-      const sources = { name, version, config, program, variables, site, provided };
+      const logoFile = declared.auth?.pages?.logo;
+      const logo = logoFile === undefined ? null : readFileSync(logoFile).toString("base64");
+      const sources = { name, version, config, program, variables, site, logo, provided };
       // Replaced atomically: a running server keeps the file from which it was started.
       const made = join(dirname(outfile), `.${process.pid}.${basename(outfile)}`);
       await bundleProduct(sources, { target, runtime, outfile: made });

@@ -14,6 +14,7 @@ export interface ProductSources {
   /** The environment variables: see `Product`. */
   variables: readonly string[];
   site: PackedSite | null;
+  logo: string | null;
   /** The modules that the config shares with the program. */
   provided: ProvidedModules;
 }
@@ -74,7 +75,7 @@ const modulesOf = (entry: string, sources: ProductSources): BunPlugin => ({
 });
 
 /** Returns the entry's source. The program imports the config on demand. */
-function entrySource({ name, version, config, program, variables, site }: ProductSources): string {
+function entrySource({ name, version, config, program, variables, site, logo }: ProductSources): string {
   return [
     ...(site === null ? [] : ['import site from "platform:site" with { type: "file" };']),
     `globalThis[Symbol.for(${JSON.stringify(PRODUCT.description)})] = {`,
@@ -83,6 +84,7 @@ function entrySource({ name, version, config, program, variables, site }: Produc
     `  variables: ${JSON.stringify(variables)},`,
     `  loadConfig: () => import(${JSON.stringify(config)}),`,
     `  site: ${site === null ? "null" : `{ ...${JSON.stringify({ ...site, file: "" })}, file: site }`},`,
+    `  logo: ${JSON.stringify(logo)},`,
     "};",
     `await import(${JSON.stringify(program.path)});`,
   ].join("\n");

@@ -5,7 +5,7 @@ import { systemClock } from "../../../kernel/clock.ts";
 import { isPromise } from "../../../kernel/maybe-promise.ts";
 import { endsWithin } from "../../../kernel/time/stop.ts";
 import { checkedConfig } from "../check.ts";
-import { LOAD_MAX_MS } from "../limits.ts";
+import { LOAD_MAX_MS, LOGO_MAX_BYTES } from "../limits.ts";
 import { ConfigError, type ConfigProblem } from "../problems.ts";
 import type { PlatformConfig } from "../types.ts";
 import { missingImports } from "./imported-files.ts";
@@ -35,9 +35,9 @@ export async function loadConfig(
   const source = product === null ? resolve(file) : `The config of ${product.name}`;
   const loading = product === null ? importConfig(source, platformModule) : product.loadConfig();
   const checked = checkedConfig(await defaultExport(loading, source, timeoutMs), source);
-  const config = product === null ? withDirectories(checked, source) : checked;
+  const config = product === null ? withLogo(withDirectories(checked, source), source) : checked;
   // The files of a product's site are embedded: they were checked at build time.
-  const ofSite = product === null && config.site !== undefined ? siteWarnings(config.site.directory) : [];
+  const ofSite = product === null ? siteWarnings(config) : [];
   const variables = product === null ? variablesOf(source) : product.variables;
   return { config, warnings: [...configWarnings(config), ...ofSite, ...unsetWarnings(variables)] };
 }
@@ -59,6 +59,20 @@ function withDirectories(config: PlatformConfig, source: string): PlatformConfig
   }
   return { ...config, site: { ...site, directory } };
 }
+
+/** Resolves the path of the pages' logo. Errors: `ConfigError` for a file that does not exist, or is too large. */
+function withLogo(config: PlatformConfig, source: string): PlatformConfig {
+  const { auth } = config;
+  if (auth?.pages?.logo === undefined) return config;
+  const logo = resolve(dirname(source), auth.pages.logo);
+  const facts = statSync(logo, { throwIfNoEntry: false });
+  const message = facts?.isFile() !== true ? `there is no file ${logo}` : tooLarge(facts.size);
+  if (message !== null) throw new ConfigError(`${source} has a problem:`, [{ path: "auth.pages.logo", message }]);
+  return { ...config, auth: { ...auth, pages: { ...auth.pages, logo } } };
+}
+
+const tooLarge = (bytes: number): string | null =>
+  bytes <= LOGO_MAX_BYTES ? null : `must be at most ${LOGO_MAX_BYTES} bytes, got ${bytes}`;
 
 /**
  * Imports the config, which may import its own relative files, and packages installed beside it. Errors: `ConfigError` for a

@@ -8,6 +8,8 @@ export interface Product {
   readonly variables: readonly string[];
   /** The files of the config's site; null without a site. */
   readonly site: PackedSite | null;
+  /** The logo of the pages for signing in, in base64; null without one. */
+  readonly logo: string | null;
 }
 
 /** A file that contains the files of a site, one after another. */

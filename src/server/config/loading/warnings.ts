@@ -1,5 +1,6 @@
 import { isPromise } from "../../../kernel/maybe-promise.ts";
 import type { ConfigProblem } from "../problems.ts";
+import { fitsRelyingParty } from "../relying-party.ts";
 import type { PlatformConfig, Rule, SignUpFacts, TableAccess, TableConfig, UpdateRule } from "../types.ts";
 import { fixedWarnings } from "./fixed-warnings.ts";
 import { isAsyncFunction, lookupWarnings } from "./lookup-warnings.ts";
@@ -42,6 +43,7 @@ export function configWarnings(config: PlatformConfig): ConfigProblem[] {
     ...relationWarnings(config),
     ...fixedWarnings(config),
     ...signUpWarnings(config),
+    ...pagesWarnings(config),
   );
   if (config.auth?.tokens !== undefined && (config.auth.tokens.issuer ?? config.server?.publicUrl) === undefined) {
     warnings.push({
@@ -154,3 +156,12 @@ const looksAtRecord = (rule: Rule | UpdateRule): boolean => {
   const answer = triedAnswer(rule);
   return typeof answer === "object" && answer !== null;
 };
+
+/** Warns where the pages cannot show passkeys. */
+function pagesWarnings({ auth, server }: PlatformConfig): ConfigProblem[] {
+  if (auth?.pages === undefined || auth.passkeys === undefined || server?.publicUrl === undefined) return [];
+  const { rpId } = auth.passkeys;
+  if (fitsRelyingParty(server.publicUrl, rpId)) return [];
+  const message = `is "${rpId}", and the pages are at ${server.publicUrl}, where browsers refuse such passkeys: the pages show none`;
+  return [{ path: "auth.passkeys.rpId", message }];
+}

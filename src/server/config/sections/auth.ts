@@ -21,6 +21,7 @@ import {
   whole,
 } from "../shape/schema.ts";
 import { languageOf } from "../shapes/user-fields.ts";
+import { Pages } from "./auth-pages.ts";
 import { KNOWN_PROVIDERS } from "./oauth-providers.ts";
 import { type UsersConfig, UsersShape } from "./users-table.ts";
 
@@ -248,7 +249,11 @@ export const AuthSection = Type.Object({
     }),
   ),
   oauth: Type.Optional(providers),
-  passkeys: Type.Optional(Type.Object({ rpName: text(), rpId: text(), origin: pageOrigin })),
+  passkeys: Type.Optional(
+    Type.Object({ rpName: text(), rpId: text(), origin: Type.Union([pageOrigin, list(pageOrigin)]) }),
+  ),
+  /** Pages for signing in, signing up and the account, below a path of this server. None by default. */
+  pages: Type.Optional(Pages),
   /** The allowed targets of links in mail and of OAuth. A trailing `*` matches any rest. */
   redirectUrls: Type.Optional(list(redirectUrl, { minItems: 0 })),
   /** The mail settings. Absent: messages are written to `<data>/outbox` and logged. */

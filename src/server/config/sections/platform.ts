@@ -1,6 +1,7 @@
 import { type Static, Type } from "typebox";
 import { related } from "../shape/schema.ts";
 import { type AuthConfig, AuthSection } from "./auth.ts";
+import { checkPages } from "./auth-pages.ts";
 import { Backups, type BackupsConfig } from "./backups.ts";
 import { Declared, Vectorize } from "./declared.ts";
 import { Cron, type CronConfig } from "./functions/cron.ts";
@@ -54,6 +55,7 @@ const Sections = Type.Object({
 export const Platform = related(Sections, (config, report) => {
   checkSources(config, report);
   checkFileFields(config, report);
+  checkPages(config, report);
 });
 /** Everything that a platform serves. The comments of members give their defaults. */
 export interface PlatformConfig extends Static<typeof Sections> {}

@@ -1,5 +1,6 @@
 import { type Static, Type } from "typebox";
 import { pause } from "../../../../kernel/clock.ts";
+import { optional } from "../../../../kernel/schema/types.ts";
 import { Email, emailOf } from "../../../config/shapes/user-fields.ts";
 import { RedirectUrl } from "../../../config/shapes/users.ts";
 import { type Endpoint, endpoint } from "../../../http/endpoint.ts";
@@ -7,7 +8,7 @@ import { OK } from "../../../http/reply.ts";
 import { OUTBOX_ANSWER_MS } from "../limits.ts";
 import { requestEmailChange, requestVerification, verifyEmail, verifyEmailChange } from "../service/addresses.ts";
 import { requestCode, requestMagicLink, verifyCode, verifyMagicLink } from "../service/mail-sign-in.ts";
-import { confirmPassword, requestPasswordReset, resetPassword } from "../service/passwords.ts";
+import { confirmOwner, requestPasswordReset, resetPassword } from "../service/passwords.ts";
 import {
   CaptchaToken,
   callerOf,
@@ -149,8 +150,9 @@ function addressChange(deps: EndpointDeps): readonly Endpoint[] {
       ...ofUsers(deps.authLimit),
       summary: "Mail a link that changes your email address",
       caller: "user",
-      body: Type.Object({ newEmail: Email, password: Secret, redirectUrl: RedirectUrl }),
-      description: "An address that another account has is mailed nothing; the answer is the same.",
+      body: Type.Object({ newEmail: Email, password: optional(Secret), redirectUrl: RedirectUrl }),
+      description:
+        "An address that another account has is mailed nothing; the answer is the same. An account without a password needs none, and a sign-in of the last ten minutes.",
       answers: { 200: Ok },
       errors: [401],
     },
@@ -158,7 +160,7 @@ function addressChange(deps: EndpointDeps): readonly Endpoint[] {
       const caller = callerOf(context.principal);
       const { newEmail, password, redirectUrl } = await context.body();
       const redirect = redirectOf(deps, redirectUrl);
-      const proved = await confirmPassword(deps, caller, clientOf(context), password);
+      const proved = await confirmOwner(deps, caller, clientOf(context), password ?? null);
       const change = { proved, email: emailOf(newEmail), redirect };
       await inOneTime(deps, () => requestEmailChange(deps, caller, change));
       return OK;

@@ -283,9 +283,14 @@ function browserSecretOf(request: Request, name: string): string | null | undefi
 
 /** Returns where the browser goes. Tokens go into the fragment, which browsers send to no server. */
 function destination(finished: Finished): string {
+  const url = new URL(finished.redirectUrl);
   if ("code" in finished) {
-    const url = new URL(finished.redirectUrl);
     url.searchParams.set("code", finished.code);
+    return url.href;
+  }
+  if ("error" in finished && finished.hasCode) {
+    url.searchParams.set("error", finished.error);
+    url.searchParams.set("error_description", finished.description);
     return url.href;
   }
   const fragment = new URLSearchParams();
@@ -295,11 +300,10 @@ function destination(finished: Finished): string {
   } else if ("mfaRequired" in finished.answer) {
     fragment.set("mfa_required", "true");
     fragment.set("mfa_ticket", finished.answer.mfaTicket);
-  } else {
+  } else if ("accessToken" in finished.answer) {
     fragment.set("access_token", finished.answer.accessToken);
     fragment.set("refresh_token", finished.answer.refreshToken);
   }
-  const url = new URL(finished.redirectUrl);
   url.hash = fragment.toString();
   return url.href;
 }

@@ -9,7 +9,7 @@ import { SMALL_BODY_MAX_BYTES } from "../../../http/limits.ts";
 import { CAPTCHA_TOKEN_MAX_CHARACTERS, SECRET_TEXT_MAX_CHARACTERS, TOKEN_TEXT_MAX_CHARACTERS } from "../limits.ts";
 import type { Captcha } from "../means/captcha.ts";
 import { redirectField } from "../means/redirect.ts";
-import type { AuthDeps, Client } from "../sessions/deps.ts";
+import type { AuthDeps, Client, CodeFor } from "../sessions/deps.ts";
 import type { Caller } from "../store/account-file.ts";
 
 const ACCEPT_LANGUAGE_MAX_CHARACTERS = 512;
@@ -36,11 +36,13 @@ export function callerOf({ auth, sessionId, tokenVersion = 0 }: Extract<Principa
 }
 
 export function clientOf({ address, request, principal }: RequestBasics & { principal: Principal }): Client {
+  const codeFor = codesFor.get(request);
   return {
     address: address(),
     userAgent: request.headers.get("user-agent"),
     language: acceptedLanguage(request.headers.get("accept-language")),
     isLimited: principal.kind !== "serviceKey" && principal.kind !== "server",
+    ...(codeFor === undefined ? {} : { codeFor }),
   };
 }
 
@@ -55,6 +57,9 @@ export function acceptedLanguage(header: string | null): string | null {
   }
   return best?.tag ?? null;
 }
+
+/** Requests of the pages that sign in for an application. No header says so: nobody else can ask for a code. */
+export const codesFor = new WeakMap<Request, CodeFor>();
 
 /** Returns the address of a request that a mailed link leads to; null for the server's own. Errors: 400. */
 export const redirectOf = ({ config }: EndpointDeps, text: string | null | undefined): URL | null =>

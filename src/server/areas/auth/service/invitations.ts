@@ -8,7 +8,7 @@ import { redirectField } from "../means/redirect.ts";
 import { type AuthDeps, type Client, ownUser, type SignInAnswer, sharerOf } from "../sessions/deps.ts";
 import { checkToken, invalidMailToken, mailLink, userOfToken, useToken } from "../sessions/mail-tokens.ts";
 import { answerSignIn, completeSignIn, invalidToken } from "../sessions/sign-in.ts";
-import { deletePlainInvitations, deleteSecretsOfOwner } from "../statements/secrets.ts";
+import { deletePlainInvitations, deleteSecretsOfOwner, findSecret } from "../statements/secrets.ts";
 import { type SecretAccount, userByEmail, userById } from "../statements/users.ts";
 import { type AccountWrite, type Caller, currentAccount } from "../store/account-file.ts";
 import { clearUnproven } from "./credentials.ts";
@@ -115,6 +115,14 @@ export async function acceptInvitation(
     return completeSignIn(deps, write, { account: present, client, invitation: data });
   });
   return answerSignIn(deps, signIn);
+}
+
+/** Whether whoever holds this token has to sign in to accept. false for a token that is wrong, used or expired. */
+export function asksForAccount({ file, sealing, clock }: AuthDeps, token: string): boolean {
+  const hash = sealing.digest("invite", token);
+  const secret = findSecret.get(file.sql, { hash, purpose: "invite", now: clock.now() });
+  const account = secret === null || secret.userId === null ? null : userById.get(file.sql, { id: secret.userId });
+  return secret !== null && account !== null && hasAccount(account, secret.payload);
 }
 
 /** Whether the mail alone must not open the account: its owner signs in, and accepts. */

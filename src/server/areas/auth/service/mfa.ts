@@ -1,11 +1,11 @@
 import { randomInt } from "node:crypto";
 import { type AppError, badField, badRequest, conflict, notFound } from "../../../../kernel/errors.ts";
 import { projection } from "../../../../kernel/schema/projection.ts";
-import { Factor, MFA_TICKET_ATTEMPTS_MAX, type Tokens } from "../../../config/shapes/sign-in.ts";
+import { Factor, MFA_TICKET_ATTEMPTS_MAX } from "../../../config/shapes/sign-in.ts";
 import { MFA_FAILURES, RECOVERY_CODE_COUNT } from "../limits.ts";
 import { CodeBudget, type Guess, type GuessKey } from "../means/guesses.ts";
-import type { AuthDeps, Client } from "../sessions/deps.ts";
-import { invalidToken, type OpenSession, openSession, tokensOf } from "../sessions/sign-in.ts";
+import type { AuthDeps, Client, SignInAnswer } from "../sessions/deps.ts";
+import { answerSignIn, begin, invalidToken, type SignIn } from "../sessions/sign-in.ts";
 import { requireRecentProof } from "../sessions/ways-in.ts";
 import {
   deleteFactors,
@@ -98,7 +98,12 @@ class Checks {
 }
 
 /** Completes a sign-in with a code. Errors: 400 for a wrong, used or expired ticket or code, 403 if disabled, 429. */
-export async function verifyMfa(deps: AuthDeps, ticket: string, proof: MfaProof, client: Client): Promise<Tokens> {
+export async function verifyMfa(
+  deps: AuthDeps,
+  ticket: string,
+  proof: MfaProof,
+  client: Client,
+): Promise<SignInAnswer> {
   const { file, guesses, clock } = deps;
   const hash = deps.sealing.digest("mfa-ticket", ticket);
   const userId = findSecret.get(file.sql, { hash, purpose: "mfa-ticket", now: clock.now() })?.userId ?? null;
@@ -106,9 +111,9 @@ export async function verifyMfa(deps: AuthDeps, ticket: string, proof: MfaProof,
   const checks = await Checks.load(deps);
   const isCode = "code" in proof;
   const budget = isCode ? new CodeBudget("totp-sign-in", userId, client) : null;
-  const guess = async (): Promise<Guess<OpenSession>> => {
+  const guess = async (): Promise<Guess<SignIn>> => {
     // A wrong attempt must be counted, so it is a result of the write and not a throw.
-    const result = await file.write<OpenSession | AppError>((write) => {
+    const result = await file.write<SignIn | AppError>((write) => {
       const found = findSecret.get(write.tx, { hash, purpose: "mfa-ticket", now: write.now });
       const account = userById.get(write.tx, { id: userId });
       if (found === null || account === null) return invalidTicket();
@@ -122,13 +127,13 @@ export async function verifyMfa(deps: AuthDeps, ticket: string, proof: MfaProof,
       }
       deleteSecret.run(write.tx, { hash });
       linkPending(write, userId, found.payload);
-      return openSession(deps, write, account, client);
+      return begin(deps, write, account, client);
     });
-    return "sessionId" in result ? { isRight: true, value: result } : { isRight: false, error: result };
+    return "kind" in result ? { isRight: true, value: result } : { isRight: false, error: result };
   };
   const keys = mfaGuessKeys(userId, client, isCode ? "code" : "recovery-code");
   const about = { userId, email: null, way: isCode ? "code" : "recovery code" } as const;
-  return tokensOf(deps, await guesses.attempt(keys, guess, about));
+  return answerSignIn(deps, await guesses.attempt(keys, guess, about));
 }
 
 /**

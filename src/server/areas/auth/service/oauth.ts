@@ -5,6 +5,7 @@ import { allowedRedirect } from "../means/redirect.ts";
 import { joinedName, memberOf, type Profile } from "../providers/profile.ts";
 import type { ProviderClient } from "../providers/requests.ts";
 import type { AuthDeps, Client, SignInAnswer } from "../sessions/deps.ts";
+import { pagesUrl } from "../sessions/page-links.ts";
 import { requireRecentProof } from "../sessions/ways-in.ts";
 import { deleteSecret, findSecret, putSecret } from "../statements/secrets.ts";
 import type { Caller } from "../store/account-file.ts";
@@ -18,7 +19,7 @@ import { signInVisit } from "./oauth-visits.ts";
 export type Finished = { redirectUrl: URL } & (
   | { answer: SignInAnswer }
   | { code: string }
-  | { error: string; description: string }
+  | { error: string; description: string; hasCode: boolean }
 );
 
 const callbackOf = ({ publicUrl }: AuthDeps, provider: string): string =>
@@ -33,6 +34,8 @@ const browserHash = ({ sealing }: AuthDeps, secret: string): Buffer => sealing.d
 function redirectOf(deps: AuthDeps, text: string | null, { name, hasCode }: { name: string; hasCode: boolean }): URL {
   const { publicUrl, config } = deps;
   if (text === null || text === "") return new URL(`${publicUrl()}/`);
+  // The pages redeem the code themselves, by what their cookie holds.
+  if (hasCode && text === pagesUrl(deps, "oauth")) return new URL(text);
   const url = allowedRedirect(text, config.redirectUrls ?? [], { anyLoopbackPort: hasCode });
   if (url === null) throw badField(name, "invalid_value", `${name} is not one of auth.redirectUrls`);
   if (hasCode || /^https?:$/.test(url.protocol)) return url;
@@ -139,7 +142,8 @@ export async function finishOAuth(
   const redirectUrl = new URL(state.redirectUrl);
   const error = query.get("error");
   if (error !== null) {
-    return { redirectUrl, error, description: (query.get("error_description") ?? "").slice(0, 256) };
+    const description = (query.get("error_description") ?? "").slice(0, 256);
+    return { redirectUrl, error, description, hasCode: state.link !== null || state.challenge !== null };
   }
   const callback = new URL(`${callbackOf(deps, provider)}?${query}`);
   const { nonce, verifier, link, challenge } = state;

@@ -8,6 +8,7 @@ import type { isoCBOR } from "@simplewebauthn/server/helpers";
 import { badField, badRequest, conflict, notFound } from "../../../../kernel/errors.ts";
 import { isJsonObject, type JsonObject } from "../../../../kernel/json/json.ts";
 import { projection } from "../../../../kernel/schema/projection.ts";
+import { fitsRelyingParty } from "../../../config/relying-party.ts";
 import { Passkey as PasskeyShape } from "../../../config/shapes/sign-in.ts";
 import type { AuthConfig } from "../../../config/types.ts";
 import { PASSKEY_CHALLENGE_TTL_MS, PASSKEYS_PER_USER_MAX } from "../limits.ts";
@@ -52,6 +53,13 @@ async function library() {
   // The library looks for it when it is evaluated.
   await import("reflect-metadata");
   return import("@simplewebauthn/server");
+}
+
+/** Returns the origins whose passkeys count: those of the config, and the pages' own. [AU348] */
+function originsOf({ config, publicUrl }: AuthDeps, { origin, rpId }: PasskeyConfig): string[] {
+  const address = publicUrl();
+  const own = config.pages !== undefined && fitsRelyingParty(address, rpId) ? [new URL(address).origin] : [];
+  return [...[origin].flat(), ...own];
 }
 
 const refused = () => badRequest("The authenticator's response does not check");
@@ -140,7 +148,7 @@ export async function registerPasskey(
       // The library checks every member that it reads.
       response: (await withoutAttestation(response)) as unknown as RegistrationResponseJSON,
       expectedChallenge,
-      expectedOrigin: passkeys.origin,
+      expectedOrigin: originsOf(deps, passkeys),
       expectedRPID: passkeys.rpId,
       requireUserVerification: false,
     });
@@ -230,7 +238,7 @@ export async function signInWithPasskey(
     // The library checks every member that it reads.
     response: response as unknown as AuthenticationResponseJSON,
     expectedChallenge,
-    expectedOrigin: passkeys.origin,
+    expectedOrigin: originsOf(deps, passkeys),
     expectedRPID: passkeys.rpId,
     credential: { id, publicKey: new Uint8Array(publicKey), counter },
     requireUserVerification: false,

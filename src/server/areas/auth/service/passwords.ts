@@ -1,5 +1,5 @@
 import { pause } from "../../../../kernel/clock.ts";
-import { type AppError, unauthorized } from "../../../../kernel/errors.ts";
+import { type AppError, badField, unauthorized } from "../../../../kernel/errors.ts";
 import type { Tokens } from "../../../config/shapes/sign-in.ts";
 import { REFUSAL_MS } from "../limits.ts";
 import type { Guess } from "../means/guesses.ts";
@@ -15,6 +15,7 @@ import {
   type SignIn,
   tokensOf,
 } from "../sessions/sign-in.ts";
+import { requireRecentProof } from "../sessions/ways-in.ts";
 import { deleteUnverifiedIdentities } from "../statements/means.ts";
 import { deleteSecretsFor, deleteSecretsOfOwner } from "../statements/secrets.ts";
 import { type SecretAccount, userByEmail, userById } from "../statements/users.ts";
@@ -79,6 +80,22 @@ export async function confirmPassword(
   const wrong = unauthorized("Invalid password");
   if (email === null) throw wrong;
   return (await prove(deps, { email, password }, { use: "confirmation", client, wrong })).account;
+}
+
+/**
+ * Returns the caller's account, once the owner has shown who they are: by its password, or, where it has none, by a sign-in of the
+ * last ten minutes. Errors: 400 without the password of an account that has one; 401, 429.
+ */
+export async function confirmOwner(
+  deps: AuthDeps,
+  caller: Caller,
+  client: Client,
+  password: string | null,
+): Promise<SecretAccount> {
+  const hasPassword = (userById.get(deps.file.sql, { id: caller.userId })?.passwordHash ?? null) !== null;
+  if (password !== null) return confirmPassword(deps, caller, client, password);
+  if (hasPassword) throw badField("password", "required", "password is required");
+  return requireRecentProof(deps.file.sql, caller, deps.config, deps.clock.now());
 }
 
 /** An account whose password was given. `isOutdated`: the hash of it is replaced. */

@@ -2,9 +2,17 @@ import { badRequest } from "../../../../kernel/errors.ts";
 import type { JsonObject } from "../../../../kernel/json/json.ts";
 import type { Pending, Tokens } from "../../../config/shapes/sign-in.ts";
 import type { Posted } from "../mail/mailer.ts";
-import { type AuthDeps, type Client, ownUser, sharerOf } from "../sessions/deps.ts";
+import { type AuthDeps, type Client, ownUser, type SignInAnswer, sharerOf } from "../sessions/deps.ts";
 import { mailToken } from "../sessions/mail-tokens.ts";
-import { emailTaken, invalidToken, openSession, renewTokens, tokensOf } from "../sessions/sign-in.ts";
+import {
+  answerSignIn,
+  begin,
+  emailTaken,
+  invalidToken,
+  openSession,
+  renewTokens,
+  tokensOf,
+} from "../sessions/sign-in.ts";
 import { isProofRequired, requireSignUp } from "../sessions/verification.ts";
 import { deleteSecretsFor } from "../statements/secrets.ts";
 import { type SecretAccount, userByEmail, userById } from "../statements/users.ts";
@@ -28,7 +36,7 @@ export async function signUp(
     language: string | null;
   },
   client: Client,
-): Promise<Tokens | Pending> {
+): Promise<SignInAnswer | Pending> {
   const { email, password, displayName = null, metadata = {}, language, redirect } = fields;
   // Before anything else about the address: a closed sign-up must not tell who has an account.
   await requireSignUp(deps, { method: "password", email, emailVerified: false, displayName, metadata });
@@ -42,7 +50,7 @@ export async function signUp(
     return write.insert({ id, email, passwordHash, displayName, metadata, language, hasSignedIn: isProved });
   };
   if (isProved) {
-    return tokensOf(deps, await deps.file.write((write) => openSession(deps, write, insert(write), client)));
+    return answerSignIn(deps, await deps.file.write((write) => begin(deps, write, insert(write), client)));
   }
   const pending = await deps.file.write((write) => {
     const account = insert(write);

@@ -50,12 +50,27 @@ export interface Client {
   language: string | null;
   /** A service key is not limited. */
   isLimited: boolean;
+  /** The application for which the pages sign somebody in: it gets a code, and the session begins when the code is redeemed. */
+  codeFor?: CodeFor;
+}
+
+/** Who may redeem a code of the pages. */
+export interface CodeFor {
+  /** The SHA-256 of what redeems the code, in base64url. */
+  challenge: string;
+  /** The session of an anonymous user that the new one replaces; null: none. */
+  replaces: string | null;
+}
+
+/** A code of the pages, in place of tokens. Only the pages see it. */
+export interface CodeGiven {
+  pageCode: string;
 }
 
 /** The sharer of a client's password hashes. */
 export const sharerOf = (client: Client): string => `client:${clientNetwork(client.address)}`;
 
-export type SignInAnswer = Tokens | MfaRequired;
+export type SignInAnswer = Tokens | MfaRequired | CodeGiven;
 
 /** Returns the user as the API shows them to themselves. */
 export const ownUser = projection(OwnUser);

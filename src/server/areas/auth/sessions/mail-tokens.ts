@@ -15,6 +15,7 @@ import { deleteSecret, findSecret, type OneTimeSecret, putSecret, type SecretPur
 import { type SecretAccount, userById } from "../statements/users.ts";
 import { type AccountWrite, accountDisabled } from "../store/account-file.ts";
 import type { AuthDeps } from "./deps.ts";
+import { pagesUrl } from "./page-links.ts";
 
 // Tokens that are mailed as links. Each is valid once, also when two requests race.
 
@@ -60,7 +61,7 @@ export function mailLink(deps: AuthDeps, write: AccountWrite, token: MailedToken
   const hash = deps.sealing.digest(purpose, text);
   putSecret.run(write.tx, { hash, purpose, userId, payload: { ...payload, email }, expiresAt: write.now + ttlMs });
   // Never from the Host header: the sender of a request must not choose where the links of its mails lead.
-  const link = new URL(redirect ?? `${deps.publicUrl()}/auth/${page}`);
+  const link = new URL(redirect ?? pagesUrl(deps, page));
   link.searchParams.set("token", text);
   const { name, language } = readerOf(write, userId, token.language ?? null);
   const values = { ...token.values, email, name, link: link.href };

@@ -1,3 +1,4 @@
+import type { Millis } from "../../../../kernel/clock.ts";
 import { type AppError, conflict, unauthorized, unreachable } from "../../../../kernel/errors.ts";
 import type { JsonObject } from "../../../../kernel/json/json.ts";
 import { clientNetwork } from "../../../../kernel/network/addresses.ts";
@@ -7,6 +8,7 @@ import type { MfaRequired, Tokens } from "../../../config/shapes/sign-in.ts";
 import type { AuthConfig } from "../../../config/types.ts";
 import {
   MFA_TICKET_TTL_MS,
+  PAGE_CODE_TTL_MS,
   REFRESH_TOKEN_TTL_SECONDS,
   SECRET_BYTES,
   SESSIONS_ENDED_AT_ONCE_MAX,
@@ -29,7 +31,7 @@ import {
 } from "../statements/sessions.ts";
 import { markSignedIn } from "../statements/users.ts";
 import { type AccountWrite, accountDisabled, type Caller } from "../store/account-file.ts";
-import { type AuthDeps, type Client, ownUser, type SignInAnswer } from "./deps.ts";
+import { type AuthDeps, type Client, type CodeFor, ownUser, type SignInAnswer } from "./deps.ts";
 import { emailNotVerified, isUnproved, remind } from "./verification.ts";
 
 export interface OpenSession {
@@ -46,7 +48,8 @@ export type SignIn =
   | { kind: "session"; session: OpenSession }
   /** The address has to be proved first. */
   | { kind: "unverified"; account: Account }
-  | { kind: "mfa"; ticket: string; factors: MfaRequired["factors"] };
+  | { kind: "mfa"; ticket: string; factors: MfaRequired["factors"] }
+  | { kind: "code"; code: string };
 
 export const refreshTtlMsOf = ({ session }: AuthConfig): number =>
   (session?.refreshTokenTtl ?? REFRESH_TOKEN_TTL_SECONDS) * SECOND_MS;
@@ -80,7 +83,7 @@ export function completeSignIn(
   if (isUnproved(deps.config, account)) return { kind: "unverified", account };
   const verified = factorsOfUser.all(write.tx, { userId: account.id }).filter((factor) => factor.verified);
   if (verified.length === 0 || secondFactor === "given") {
-    return { kind: "session", session: openSession(deps, write, account, client, invitation) };
+    return begin(deps, write, account, client, invitation);
   }
   const ticket = deps.ids.secret(SECRET_BYTES);
   putSecret.run(write.tx, {
@@ -94,18 +97,64 @@ export function completeSignIn(
 }
 
 /**
- * Opens a session: for sign-up, and after the factor. `invitation`: the data of the one that began it. Errors: 403 if disabled, or if the
- * address has to be proved first.
+ * Begins a session, or, where the pages sign in for an application, makes the code with which it begins one. `invitation`: the data of
+ * the one that began it. Errors: those of `openSession`.
+ */
+export function begin(
+  deps: AuthDeps,
+  write: AccountWrite,
+  account: Account,
+  client: Client,
+  invitation: JsonObject | null = null,
+): SignIn {
+  const { codeFor } = client;
+  if (codeFor === undefined) {
+    return { kind: "session", session: openSession(deps, write, account, client, { invitation }) };
+  }
+  requireReady(deps, account);
+  const kept = { userId: account.id, provedAt: write.now, invitation, ...codeFor };
+  return { kind: "code", code: keepPageCode(deps, write, kept) };
+}
+
+/** Who has signed in at the pages. */
+export interface PageSignIn extends CodeFor {
+  userId: string;
+  provedAt: Millis;
+  /** The data of the invitation that was accepted; null: none. */
+  invitation: JsonObject | null;
+}
+
+/** Keeps for a minute who has signed in at the pages. Returns the code that begins the session. [AU340] */
+export function keepPageCode(deps: AuthDeps, write: AccountWrite, { userId, ...kept }: PageSignIn): string {
+  const code = deps.ids.secret(SECRET_BYTES);
+  putSecret.run(write.tx, {
+    hash: deps.sealing.digest("page-code", code),
+    purpose: "page-code",
+    userId,
+    payload: { ...kept },
+    expiresAt: write.now + PAGE_CODE_TTL_MS,
+  });
+  return code;
+}
+
+/** Errors: 403 if disabled, or if the address has to be proved first. */
+function requireReady({ config }: AuthDeps, account: Account): void {
+  if (account.disabled) throw accountDisabled();
+  if (isUnproved(config, account)) throw emailNotVerified();
+}
+
+/**
+ * Opens a session: for sign-up, and after the factor. `invitation`: the data of the one that began it. `provedAt`: when the user proved
+ * who they are, now by default. Errors: 403 if disabled, or if the address has to be proved first.
  */
 export function openSession(
   deps: AuthDeps,
   write: AccountWrite,
   account: Account,
   client: Client,
-  invitation: JsonObject | null = null,
+  { invitation = null, provedAt = write.now }: { invitation?: JsonObject | null; provedAt?: Millis } = {},
 ): OpenSession {
-  if (account.disabled) throw accountDisabled();
-  if (isUnproved(deps.config, account)) throw emailNotVerified();
+  requireReady(deps, account);
   makeRoom(deps.config, write, account.id);
   if (!account.hasSignedIn) {
     markSignedIn.run(write.tx, { id: account.id });
@@ -121,6 +170,7 @@ export function openSession(
     expiresAt: write.now + refreshTtlMsOf(deps.config),
     ip: client.address,
     userAgent: userAgentOf(client),
+    provedAt,
     invitation,
   });
   write.auditByUser(account.id, "signin");
@@ -195,6 +245,8 @@ export async function answerSignIn(deps: AuthDeps, signIn: SignIn, redirect: URL
       return tokensOf(deps, signIn.session);
     case "mfa":
       return { mfaRequired: true, mfaTicket: signIn.ticket, factors: signIn.factors };
+    case "code":
+      return { pageCode: signIn.code };
     case "unverified":
       throw await remind(deps, signIn.account, redirect);
     default:

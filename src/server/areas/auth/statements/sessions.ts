@@ -5,11 +5,14 @@ import type { RowOf } from "../../../db/query.ts";
 
 export type SessionRow = typeof sessions.$inferSelect;
 
-/** The user has just proved their identity. */
+/** `provedAt`: when the user proved who they are. */
 export const insertSession = writing(
   (
     db,
-    v: Pick<SessionRow, "id" | "userId" | "createdAt" | "lastUsedAt" | "expiresAt" | "ip" | "userAgent" | "invitation">,
+    v: Pick<
+      SessionRow,
+      "id" | "userId" | "createdAt" | "lastUsedAt" | "expiresAt" | "ip" | "userAgent" | "provedAt" | "invitation"
+    >,
   ) =>
     db.insert(sessions).values({
       id: v.id,
@@ -19,7 +22,7 @@ export const insertSession = writing(
       expiresAt: v.expiresAt,
       ip: v.ip,
       userAgent: v.userAgent,
-      provedAt: v.createdAt,
+      provedAt: v.provedAt,
       invitation: v.invitation,
     }),
 );
