@@ -68,6 +68,7 @@ test("[SY2] the public config has the sign-in methods and no secret", async () =
       mfa: true,
       oauth: ["google"],
       passkeys: false,
+      pages: null,
     },
     captcha: { siteKey: "site-key" },
     push: null,

@@ -210,7 +210,7 @@ const BROWSERS: readonly (readonly [RegExp, string])[] = [
   [/\bEdg/, "Edge"],
   [/\bOPR\//, "Opera"],
   [/\bFirefox\//, "Firefox"],
-  [/\bChrome\//, "Chrome"],
+  [/Chrome\//, "Chrome"],
   [/\bSafari\//, "Safari"],
 ];
 const SYSTEMS: readonly (readonly [RegExp, string])[] = [
