@@ -195,6 +195,8 @@ export const userRecords = sqliteTable("user_records", {
   place: text().notNull(),
   lastMark: integer().notNull().default(0),
   seenCount: integer().notNull().default(0),
+  /** The last change of an account that an update of its record has asked for, and that the account has. */
+  lastAsked: integer().notNull().default(0),
 });
 
 /** Accounts whose records may differ from them. A later mark has a higher number. */

@@ -24,6 +24,7 @@ import system14 from "./system/0014_addresses.sql" with { type: "text" };
 import system15 from "./system/0015_claims.sql" with { type: "text" };
 import system16 from "./system/0016_user_records.sql" with { type: "text" };
 import system17 from "./system/0017_people.sql" with { type: "text" };
+import system18 from "./system/0018_asked_changes.sql" with { type: "text" };
 import tables1 from "./tables/0001_server.sql" with { type: "text" };
 import vectorize1 from "./vectorize/0001_index.sql" with { type: "text" };
 import vectorize2 from "./vectorize/0002_chunks.sql" with { type: "text" };
@@ -75,6 +76,7 @@ export const systemLayout: FileLayout = {
     system15,
     system16,
     system17,
+    system18,
   ],
   unversioned: "SELECT count(*) FROM _migrations",
 };

@@ -15,6 +15,17 @@ export interface AccountMembers {
   createdAt: Millis;
 }
 
+/** Members of an account that an update of its record may change. */
+export type ProfileChanges = { [Name in "displayName" | "avatarUrl"]?: string | null };
+
+/** A change of an account that an update of its record has asked for, with a number that grows. */
+export interface AskedChange {
+  seq: number;
+  id: string;
+  birth: number;
+  changes: ProfileChanges;
+}
+
 /** Counters in the file of the records: its commits of them so far, and the highest mark of system.db that these have copied. */
 export interface RecordsSeen {
   count: number;
@@ -30,6 +41,8 @@ export interface RecordsTx {
   put(account: AccountMembers): boolean;
   /** Deletes the record, if there is one. false: nothing is done, because other records refer to it. */
   remove(id: string): boolean;
+  /** Takes off the changes up to this number, which the accounts have. */
+  settleAsked(seq: number): void;
   /** Counts a commit that copies up to this mark, and returns the count. */
   heard(mark: number): number;
 }
@@ -44,6 +57,10 @@ export interface AccountRecords {
   isCopy(id: string, account: AccountMembers | null): boolean;
   /** The ids of at most `limit` records after `after`, in order. */
   ids(page: { after: string; limit: number }): string[];
+  /** Returns the first changes of accounts that updates of records have asked for, in their order. */
+  asked(limit: number): AskedChange[];
+  /** Returns the number of the last one that there ever was; 0: there was none. */
+  lastAsked(): number;
   /** Whether a record has to go for this account, or for none, and other records refer to it: `clear` comes first. */
   isReferred(id: string, account: AccountMembers | null): boolean;
   /** Keeps others from beginning to refer to a record that goes, until the returned function is called. */

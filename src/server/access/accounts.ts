@@ -5,6 +5,7 @@ import type { SignInMeans } from "../config/shapes/sign-in.ts";
 import type { ImportedUser, User, UserChanges, UserEntry, UserInvitation } from "../config/shapes/users.ts";
 import type { AcceptedInvitation } from "../config/types.ts";
 import type { Actor, Transaction } from "../db/index.ts";
+import type { AskedChange } from "./account-records.ts";
 import { METADATA_MAX_BYTES } from "./limits.ts";
 
 /** A stored user, without secrets. */
@@ -99,6 +100,8 @@ export interface Accounts {
   update(id: string, changes: AccountChanges, by: Actor): Promise<Account>;
   /** Deletes the account. Errors: 404. */
   remove(id: string, by: Actor): Promise<void>;
+  /** Gives accounts what updates of their records have asked for, but for what they have had already. */
+  changeAsked(asked: readonly AskedChange[]): Promise<void>;
   /** Ends all sessions of the user. Errors: 404. */
   revoke(id: string, by: Actor): Promise<void>;
   /**

@@ -190,13 +190,14 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
       account: areas.auth.accounts.get,
       files: () => areas.storage.recordFiles,
       accounts: () => areas.userRecords.accounts(),
+      accountsChanged: () => areas.userRecords.carriedOut(),
       serviceKey: areas.access.serviceKeys.named,
       secret: base.secrets.jwtSecret,
       publicUrl: config.server?.publicUrl?.replace(/\/$/, "") ?? null,
       outbox: (address) => base.outboxes.optionsOf({ kind: "tables", ...address }),
     });
     const users = usersPlace(config.auth);
-    if (users !== null) await areas.userRecords.attach(tables.accountRecords(users));
+    if (users !== null) await areas.userRecords.attach(tables.accountRecords(users), areas.auth.accounts.changeAsked);
     return tables;
   }),
   kv: stopping("resources", ({ config, base }) =>

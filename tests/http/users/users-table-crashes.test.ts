@@ -97,6 +97,61 @@ test("[AU313] a mark that a crash has left is copied before anything is answered
   expect([records.get(ann.id)?.["displayName"], records.has(cem.id)]).toEqual(["Ann", false]);
 });
 
+test("[AU327] SIGKILL at any moment of updates of records and accounts: both agree when the next start answers", async () => {
+  const platform = await started();
+  const people = await Promise.all(Array.from({ length: 8 }, () => signIn(platform)));
+  for (let round = 0; round < 6; round++) {
+    const last = new Map<string, string>();
+    const change = async ({ id }: { id: string }, at: number) => {
+      for (let times = 0; times < 50; times++) {
+        const displayName = `${round} ${times}`;
+        const path = (at + times) % 2 === 0 ? `/api/db/shared/tables/users/${id}` : `/api/auth/admin/users/${id}`;
+        if ((await platform.service.patch(path, { displayName })).status !== 200) return;
+        last.set(id, displayName);
+      }
+    };
+    const work = Promise.allSettled(people.map(change));
+    await Bun.sleep(5 + round * 25);
+    await platform.kill("SIGKILL");
+    await work;
+    await platform.restart();
+    const records = await expectAlike(platform);
+    for (const [id, displayName] of last) {
+      const [, times = ""] = String(records.get(id)?.["displayName"]).split(" ");
+      // The one that was not answered may have come as well.
+      expect(Number(times)).toBeGreaterThanOrEqual(Number(displayName.split(" ")[1]));
+    }
+    const data = new Database(join(platform.dataDirectory, "databases", "shared.db"), { readonly: true });
+    expect(data.query("SELECT * FROM _platform_meta WHERE name LIKE 'users_asked:%'").all()).toEqual([]);
+    data.close();
+  }
+}, 120_000);
+
+test("[AU327] an update that a crash has left half done is done once, before anything is answered", async () => {
+  const platform = await started();
+  const [ann, bob, cem] = [await signIn(platform), await signIn(platform), await signIn(platform)];
+  await platform.service.patch(`/api/db/shared/tables/users/${cem.id}`, { displayName: "Cem" });
+  await platform.kill();
+  const data = new Database(join(platform.dataDirectory, "databases", "shared.db"));
+  const ask = (seq: number, id: string, displayName: string) => {
+    const { birth } = data.query("SELECT _platform_birth AS birth FROM users WHERE id = ?").get(id) as {
+      birth: number;
+    };
+    if (seq > 1) data.run("UPDATE users SET displayName = ? WHERE id = ?", [displayName, id]);
+    const asked = JSON.stringify({ seq, id, birth, changes: { displayName } });
+    data.run("INSERT INTO _platform_meta VALUES (?, ?)", [`users_asked:${String(seq).padStart(16, "0")}`, asked]);
+    data.run("UPDATE _platform_meta SET value = ? WHERE name = 'users_asked'", [String(Math.max(seq, 2))]);
+  };
+  ask(2, ann.id, "Ann");
+  // The account has had this one, and another name since.
+  ask(1, bob.id, "Bob");
+  data.close();
+  await platform.restart();
+  const records = await expectAlike(platform);
+  expect([ann, bob, cem].map(({ id }) => records.get(id)?.["displayName"])).toEqual(["Ann", null, "Cem"]);
+  expect((await ann.get("/api/auth/me")).body).toMatchObject({ user: { displayName: "Ann" } });
+});
+
 test("[AU314] a table that is declared later has a record for each account, before the migrations of its file", async () => {
   const docs = { schema: { authorId: { type: "string" }, author: { type: "string" } } };
   const platform = await started({ users: null, tables: { docs } });

@@ -95,6 +95,8 @@ export function createTablesArea(deps: {
   prepareJob: PrepareJob;
   /** The accounts, to fill a new table of users with. */
   accounts: () => Iterable<AccountMembers>;
+  /** Resolves when accounts have what updates of their records have asked for. */
+  accountsChanged: () => Promise<void>;
   /** Finds a user for trials of rules; null when there is none. */
   account: (id: string) => Account | null;
   /** The bytes of records' files. */

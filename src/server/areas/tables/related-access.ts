@@ -39,7 +39,11 @@ export function createRelatedAccess(rights: RecordRights) {
       channelFilter(
         model,
         related,
-        readableOf(principal, (other) => grants?.get(other)),
+        // Messages have the public address alone, one's own record too.
+        Object.assign(
+          readableOf(principal, (other) => grants?.get(other)),
+          { own: undefined },
+        ),
       );
     const grantsBy = (by: Asker) => find(by, model, [related.all, related.any]);
     return chain(grantsBy(asking), (first) => {

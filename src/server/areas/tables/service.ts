@@ -83,6 +83,7 @@ export function createTableService(deps: {
   logger: Logger;
   app: () => AppAccess;
   prepareJob: PrepareJob;
+  accountsChanged: () => Promise<void>;
   /** The bytes of records' files. */
   files: () => RecordFiles;
   /** Looks up who has signed urls. */

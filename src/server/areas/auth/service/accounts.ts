@@ -20,6 +20,7 @@ import {
   userById,
 } from "../statements/users.ts";
 import { type AccountWrite, type UserChanges, userValues } from "../store/account-file.ts";
+import { changeAsked } from "./asked-changes.ts";
 import { removePasskeys } from "./credentials.ts";
 import { invite } from "./invitations.ts";
 import { meansOf, removeMeans, requireUser } from "./means.ts";
@@ -108,6 +109,8 @@ export function createAccounts(deps: AuthDeps): Accounts {
         write.delete(id, by);
       });
     },
+
+    changeAsked: (asked) => changeAsked(deps, asked),
 
     async revoke(id, by) {
       await file.write((write) => {

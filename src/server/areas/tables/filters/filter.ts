@@ -1,62 +1,15 @@
 import { badField } from "../../../../kernel/errors.ts";
-import { illFormed } from "../../../../kernel/fields.ts";
 import { jsonCopy } from "../../../../kernel/json/copy.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../../../kernel/json/json.ts";
-import type { MatchFilter } from "../../../../kernel/records/filter-match.ts";
-import type { GeoBox, GeoCircle } from "../../../../kernel/records/geo.ts";
-import { instantOf, isIsoDate } from "../../../../kernel/time/iso-datetime.ts";
-import type { FilterOperator } from "../../../config/types.ts";
+import { isJsonObject, type JsonObject } from "../../../../kernel/json/json.ts";
+import { type MatchFilter, matches } from "../../../../kernel/records/filter-match.ts";
 import { primaryKeyIndexName } from "../../../db/index.ts";
-import {
-  FILTER_CONDITIONS_MAX,
-  FILTER_LEVELS_MAX,
-  IN_VALUES_MAX,
-  NEEDLE_LENGTH_MAX,
-  SHOWN_LENGTH_MAX,
-} from "../limits.ts";
+import { FILTER_CONDITIONS_MAX, FILTER_LEVELS_MAX } from "../limits.ts";
 import { type FieldPath, resolveField } from "../model/field-path.ts";
 import type { TableModel } from "../model/model.ts";
-import {
-  type AreaOperator,
-  type IdsOperator,
-  isAreaOperator,
-  isFilterOperator,
-  isIdsOperator,
-  isListOperator,
-  type ListOperator,
-  OPERATOR_NAMES,
-  OPERATORS,
-} from "../model/operators.ts";
-import { areaIn } from "./areas.ts";
-import { idsOf, refuseOthers } from "./linked.ts";
+import { isAreaOperator, isListOperator } from "../model/operators.ts";
+import { type AreaCondition, type Condition, type LinkedCondition, type ListCondition, parseTuple } from "./tuple.ts";
 
-interface ListCondition {
-  field: FieldPath;
-  operator: ListOperator;
-  value: readonly JsonValue[];
-}
-
-interface AreaCondition {
-  field: FieldPath;
-  operator: AreaOperator;
-  value: GeoCircle | GeoBox;
-}
-
-/** A condition on several references, with an id, or a list of ids of which none is there twice. */
-type LinkedCondition =
-  | { field: FieldPath; operator: "has"; value: JsonValue }
-  | { field: FieldPath; operator: IdsOperator; value: readonly JsonValue[] };
-
-/** A condition validated against its table. */
-export type Condition =
-  | {
-      field: FieldPath;
-      operator: Exclude<FilterOperator, ListOperator | AreaOperator | LinkedCondition["operator"]>;
-      value: JsonValue;
-    }
-  | AreaCondition
-  | ListCondition
-  | LinkedCondition;
+export type { Condition } from "./tuple.ts";
 
 /** Whether the condition asks for ids of several references, which have an index of their own. */
 export const isLinked = (condition: Condition): condition is LinkedCondition => condition.field.column.links !== null;
@@ -167,11 +120,20 @@ interface FilterOptions {
   readable?: ReadableTables;
 }
 
+/** The user who sends a filter, whose record in the table of users has this address for that user. */
+export interface OwnAddress {
+  id: string;
+  email: string | null;
+}
+
 /**
  * What a caller may read, by table: everything, the records that match a filter, or nothing. Errors: 403 for a table whose rule looks
- * at each record. `seesAddresses`: also hidden ones in the table of users; false by default.
+ * at each record. `seesAddresses`: also hidden ones in the table of users; false by default. `own`: the caller's own address.
  */
-export type ReadableTables = ((model: TableModel) => "all" | "nothing" | ParsedFilter) & { seesAddresses?: boolean };
+export type ReadableTables = ((model: TableModel) => "all" | "nothing" | ParsedFilter) & {
+  seesAddresses?: boolean;
+  own?: OwnAddress | undefined;
+};
 
 /**
  * Parses a filter of a body or a rule: a list of conditions and groups, or a single group; null for none. Errors: 400 naming the
@@ -283,7 +245,11 @@ class Parsing {
     if (outer === null || !isJsonObject(wanted) || typeof wanted["field"] !== "string") {
       const condition = parseTuple(this.#model, value, name);
       const isEverything = condition.operator === "hasAll" && condition.value.length === 0;
-      return isEverything ? EVERYTHING : { all: [condition], groups: [] };
+      if (isEverything) return EVERYTHING;
+      const own = this.#options.readable?.own;
+      return own === undefined || !isHiddenAddress(this.#model, condition)
+        ? { all: [condition], groups: [] }
+        : forOneself(this.#model, condition, own);
     }
     return { all: [], groups: [joinOf(this.#model, outer, { field, operator, wanted: wanted["field"] }, name)] };
   }
@@ -336,6 +302,21 @@ class Parsing {
       `${name} must be an array [field, operator, value], or a group with ${groups}`,
     );
   }
+}
+
+/** Whether the condition is on the address in the table of users, as those see it who do not see every address. */
+const isHiddenAddress = (model: TableModel, { field }: Condition): boolean =>
+  model.full !== null && field.column.name === "email";
+
+/** Returns a condition on addresses as the user sees them: the own record has the own address, whether or not others see it. */
+function forOneself(model: TableModel, condition: Condition, { id, email }: OwnAddress): ParsedFilter {
+  const field = resolveField(model, "id");
+  if (field === null) throw new Error("the table of users has no id");
+  const isOneself: ParsedFilter = { all: [{ field, operator: "==", value: id }], groups: [] };
+  const filter: ParsedFilter = { all: [condition], groups: [] };
+  return matches(plain(filter), { email })
+    ? { all: [], groups: [{ kind: "or", filters: [isOneself, filter] }] }
+    : { all: [condition], groups: [{ kind: "not", filters: [isOneself] }] };
 }
 
 /** Parses a comparison with a field of the outer record. Errors: 400 for unknown fields, and fields of different types. */
@@ -407,93 +388,3 @@ export const withOwnValues = (filter: ParsedFilter): ParsedFilter =>
     if (!isListCondition(condition)) return { ...condition, value: jsonCopy(condition.value) };
     return { ...condition, value: condition.value.filter((one) => one !== undefined).map((one) => jsonCopy(one)) };
   });
-
-function parseTuple(model: TableModel, tuple: unknown, name: string): Condition {
-  if (!Array.isArray(tuple) || tuple.length !== 3 || typeof tuple[0] !== "string" || typeof tuple[1] !== "string") {
-    throw badField(name, "invalid_value", `${name} must be [field, operator, value]`);
-  }
-  const [fieldName, operator]: [string, string, ...unknown[]] = [tuple[0], tuple[1]];
-  // From JSON, or from a rule's code: a value that JSON does not have fails the type checks below.
-  const value = tuple[2] as JsonValue | undefined;
-  const field = resolveField(model, fieldName);
-  if (field === null) throw badField(name, "unknown_field", `${name}: ${fieldName} is not a field of ${model.name}`);
-  if (!isFilterOperator(operator)) {
-    throw badField(name, "invalid_value", `${name}: "${operator}" is not one of ${OPERATOR_NAMES}`);
-  }
-  if (value === undefined) throw badField(name, "invalid_value", `${name} must be [field, operator, value]`);
-  if (isAreaOperator(operator)) return { field, operator, value: areaIn(field, operator, value, name) };
-  refuseOthers(field, operator, name);
-  if (isIdsOperator(operator)) return { field, operator, value: idsOf(value, `${name}: ${operator}`, name) };
-  if (isListOperator(operator)) {
-    if (!Array.isArray(value)) throw badField(name, "invalid_type", `${name}: ${operator} takes an array of values`);
-    if (value.length > IN_VALUES_MAX) {
-      throw badField(
-        name,
-        "too_long",
-        `${name}: ${operator} takes at most ${IN_VALUES_MAX} values, got ${value.length}`,
-      );
-    }
-    for (const one of value) if (one !== null) checkValue(field, "==", one, name);
-    return { field, operator, value: value.map((one) => storedValue(field, "==", one)) };
-  }
-  checkValue(field, operator, value, name);
-  return { field, operator, value: storedValue(field, operator, value) };
-}
-
-const isInstant = (field: FieldPath, operator: FilterOperator): boolean =>
-  field.column.type === "datetime" && OPERATORS[operator].takes !== "text" && OPERATORS[operator].takes !== "part";
-
-/** Returns the value in the form in which values of the field are stored. */
-const storedValue = (field: FieldPath, operator: FilterOperator, value: JsonValue): JsonValue =>
-  typeof value === "string" && isInstant(field, operator) ? instantOf(value) : value;
-
-function checkValue(field: FieldPath, operator: FilterOperator, value: JsonValue, name: string): void {
-  const wrong = (wanted: string): never => {
-    throw badField(name, "invalid_type", `${name}: ${field.name} ${operator} takes ${wanted}, got ${shown(value)}`);
-  };
-  if (typeof value === "string" && !value.isWellFormed()) throw badField(name, "invalid_value", illFormed(name));
-  // From a rule's code, or from text such as 1e999. As JSON, which identifies filters, these would all be null.
-  if (typeof value === "number" && !Number.isFinite(value)) {
-    throw badField(name, "invalid_value", `${name}: ${field.name} ${operator} takes a finite number, got ${value}`);
-  }
-  const { takes } = OPERATORS[operator];
-  const isText = takes === "text" || takes === "part";
-  if (isText && typeof value === "string" && value.length > NEEDLE_LENGTH_MAX) {
-    const message = `${name}: ${operator} takes at most ${NEEDLE_LENGTH_MAX} characters, got ${value.length}`;
-    throw badField(name, "too_long", message);
-  }
-  if (value === null) {
-    if (takes !== "value" && !(takes === "part" && field.isJson)) wrong("a value that is not null");
-    return;
-  }
-  if (takes === "text" && typeof value !== "string") wrong("text");
-  if (takes === "id" && typeof value !== "string") wrong("an id");
-  if (field.isJson) {
-    const isOrdered = typeof value === "string" || typeof value === "number";
-    if (!isOrdered && takes === "ordered") wrong("text or a number");
-    return;
-  }
-  if (field.column.type === "geo") wrong("null alone; points are found by within and inBox");
-  const wanted = field.column.type === "boolean" ? "boolean" : isNumeric(field) ? "number" : "string";
-  if (isText && wanted !== "string") wrong("a text field");
-  if (typeof value !== wanted) wrong(wanted === "string" ? "text" : `a ${wanted}`);
-  if (field.column.type === "date" && !isText && !isIsoDate(String(value))) {
-    const message = `${name}: ${field.name} ${operator} takes a date such as 2024-05-06, got ${shown(value)}`;
-    throw badField(name, "invalid_value", message);
-  }
-  if (isInstant(field, operator) && instantOf(String(value)) === null) {
-    const wantedTime = "a date and time with an offset, such as 2024-05-06T04:00:00.000Z";
-    throw badField(
-      name,
-      "invalid_value",
-      `${name}: ${field.name} ${operator} takes ${wantedTime}, got ${shown(value)}`,
-    );
-  }
-}
-
-function shown(value: JsonValue): string {
-  const text = JSON.stringify(value);
-  return text.length > SHOWN_LENGTH_MAX ? `${text.slice(0, SHOWN_LENGTH_MAX)}…` : text;
-}
-
-const isNumeric = (field: FieldPath): boolean => field.column.type === "number" || field.column.type === "integer";

@@ -6,11 +6,17 @@ import { filterJson } from "../filters/filter-json.ts";
 import type { TableModel } from "../model/model.ts";
 import type { CountValues } from "../model/requests.ts";
 import type { Table } from "../records/namespaces.ts";
-import { seesAddresses } from "../records/users-view.ts";
+import { ownAddressOf, seesAddresses } from "../records/users-view.ts";
 import type { Asker, Grant, RecordRights } from "../rules/access.ts";
 
 /** For filters without relations. */
 export const NO_RELATIONS: ReadableTables = () => "nothing";
+
+/** Returns what relations may ask where a filter on the table has none: nothing. The filter of a user still knows the own address. */
+export function noRelationsOn(model: TableModel, principal: Principal): ReadableTables {
+  const own = model.isUsers ? ownAddressOf(principal) : undefined;
+  return own === undefined ? NO_RELATIONS : Object.assign((): "nothing" => "nothing", { own });
+}
 
 /** Adds the names of the tables that the relations of a filter may ask. Filters of requests have few levels. */
 function addTables(value: unknown, names: Set<string>): void {
@@ -54,6 +60,7 @@ export function readableOf(principal: Principal, grantOf: (model: TableModel) =>
     if (grant.kind === "filter") return grant.filter;
     throw forbidden(`The read rule of ${model.name} looks at each record, so that no relation can ask this table`);
   };
+  readable.own = ownAddressOf(principal);
   readable.seesAddresses = seesAddresses(principal);
   return readable;
 }
@@ -72,9 +79,9 @@ export function createReadableTables(rights: RecordRights) {
       // The usual filter has neither, and is parsed once.
       if (text.includes('"table"') || text.includes("\\")) filters.push(filterJson(text, name));
     }
-    if (filters.length === 0) return NO_RELATIONS;
+    if (filters.length === 0) return noRelationsOn(table.model, principal);
     return chain(find({ principal, rules }, table.model, filters), (grants) =>
-      grants === null ? NO_RELATIONS : readableOf(principal, (model) => grants.get(model)),
+      grants === null ? noRelationsOn(table.model, principal) : readableOf(principal, (model) => grants.get(model)),
     );
   };
 }

@@ -4,6 +4,7 @@ import type { AccountMembers, AccountRecords, RecordsSeen, RecordsTx } from "../
 import { type DatabaseFile, quoteIdentifier, type Transaction } from "../../../db/index.ts";
 import { ADDRESS_COLUMN, BIRTH_COLUMN, type TableModel } from "../model/model.ts";
 import { type AccountSteps, createAccountSteps } from "../write/account-steps.ts";
+import { askedIn, birthOf, lastAskedIn, numberIn, setMeta, settleAsked } from "./asked-changes.ts";
 import { decided, newRecord } from "./fill-users.ts";
 import type { Table } from "./namespaces.ts";
 
@@ -12,7 +13,6 @@ type Queries = Pick<Transaction, "query">;
 /** Names in the file's metadata of what it has seen. */
 const COUNT = "users_count";
 const MARK = "users_mark";
-
 const ADDRESS = quoteIdentifier(ADDRESS_COLUMN);
 const BIRTH = quoteIdentifier(BIRTH_COLUMN);
 
@@ -56,6 +56,8 @@ export function createAccountRecords(deps: {
         .query(idsSql)
         .values(after, limit)
         .map(([id]) => String(id)),
+    asked: (limit) => askedIn(file, limit),
+    lastAsked: () => lastAskedIn(file),
     isReferred: (id, account) =>
       model.incoming.length > 0 && birthOf(file, model, id) !== (account?.birth ?? null) && steps.isReferred(file, id),
     hold: (id) => steps.hold(id),
@@ -103,11 +105,12 @@ function recordsTx(tx: Transaction, table: Table, { isReferred }: AccountSteps):
       return true;
     },
     remove,
+    settleAsked: (seq) => settleAsked(tx, seq),
     heard(mark) {
       const seen = seenIn(tx);
       const count = seen.count + 1;
-      setMeta(tx, COUNT, count);
-      if (mark > seen.mark) setMeta(tx, MARK, mark);
+      setMeta(tx, COUNT, String(count));
+      if (mark > seen.mark) setMeta(tx, MARK, String(mark));
       return count;
     },
   };
@@ -122,24 +125,8 @@ function hiddenOf(queries: Queries, model: TableModel, id: string): { birth: num
   return row ?? { birth: 0, address: null };
 }
 
-const birthOf = (queries: Queries, model: TableModel, id: string): number | null =>
-  queries.query<{ birth: number }>(`SELECT ${BIRTH} AS "birth" FROM ${model.sql} WHERE "id" = ?`).get(id)?.birth ??
-  null;
-
 function setHidden(tx: Transaction, model: TableModel, { id, email, birth }: AccountMembers): void {
   tx.query(`UPDATE ${model.sql} SET ${ADDRESS} = ?, ${BIRTH} = ? WHERE "id" = ?`).run(email, birth, id);
 }
 
-function seenIn(queries: Queries): RecordsSeen {
-  const number = (name: string): number =>
-    Number(
-      queries.query<{ value: string }>(`SELECT "value" FROM "_platform_meta" WHERE "name" = ?`).get(name)?.value ?? 0,
-    );
-  return { count: number(COUNT), mark: number(MARK) };
-}
-
-function setMeta(tx: Transaction, name: string, value: number): void {
-  tx.query(
-    `INSERT INTO "_platform_meta" ("name", "value") VALUES (?, ?) ON CONFLICT ("name") DO UPDATE SET "value" = excluded."value"`,
-  ).run(name, String(value));
-}
+const seenIn = (queries: Queries): RecordsSeen => ({ count: numberIn(queries, COUNT), mark: numberIn(queries, MARK) });

@@ -14,6 +14,10 @@ export function seesAddresses(principal: Principal): boolean {
   return principal.kind === "server";
 }
 
+/** Returns the user's own address, for filters; undefined for callers who are no users. */
+export const ownAddressOf = (principal: Principal): { id: string; email: string | null } | undefined =>
+  principal.kind === "user" ? { id: principal.auth.id, email: principal.auth.email } : undefined;
+
 /** Returns the table as the caller sees it. */
 export const seenBy = (principal: Principal, table: Table): Table =>
   table.full !== null && seesAddresses(principal) ? table.full : table;

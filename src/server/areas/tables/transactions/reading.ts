@@ -12,7 +12,7 @@ import { matchesOf } from "../query/matches.ts";
 import { preparedOf } from "../query/prepared-reads.ts";
 import { notByRecord } from "../query/reads.ts";
 import type { Table } from "../records/namespaces.ts";
-import { seenBy, withOwnAddress } from "../records/users-view.ts";
+import { ownAddressOf, seenBy, withOwnAddress } from "../records/users-view.ts";
 import { denied, type Grant } from "../rules/access.ts";
 import type { WriteContext } from "../write/write-context.ts";
 
@@ -45,6 +45,7 @@ export function transactionSource({ context, table, readGrant, tableOf }: Transa
     if (grant.kind === "filter") return grant.filter;
     return grant.kind === "all" ? "all" : "nothing";
   };
+  readable.own = ownAddressOf(principal);
   const parsed = (of: TableModel, filter: unknown): ParsedFilter =>
     parseFilter(of, filter, { name: "filter", conditionsMax: FILTER_CONDITIONS_MAX, readable });
   const found = (asked: Table, grant: Grant, { filter, sort, limit, offset }: AskedRecords): TableRecord[] => {

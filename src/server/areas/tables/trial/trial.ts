@@ -231,6 +231,7 @@ class Trial {
           related: { rows: 0, bytes: 0 },
           grantsAsked: 0,
           stored: new StoredBytes(),
+          askAccount() {},
           afterCommit: [],
         });
       } catch (cause) {

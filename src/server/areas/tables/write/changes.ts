@@ -7,6 +7,7 @@ import { PROBLEMS_MAX } from "../limits.ts";
 import { formerTexts, withInstants } from "../model/instants.ts";
 import { DOCUMENT_COLUMN, type FileColumn, type TableModel } from "../model/model.ts";
 import { isOperator, noInstant, refuse, type Validator } from "../model/validation.ts";
+import { profileProblems } from "./profile.ts";
 
 /** Fields that the server sets. A client may send them back with a whole record; they are ignored. [TB25] */
 const SERVER_FIELDS = ["id", "createdAt", "updatedAt"];
@@ -86,7 +87,7 @@ export function parsePatch(model: TableModel, validator: Validator, body: JsonOb
   const found = validator.ofChanges(values);
   // These are compared with the stored record.
   if (found !== null) for (const name of former.keys()) delete found[name];
-  Object.assign(problems, { ...found, ...problems });
+  Object.assign(problems, { ...(model.isUsers ? profileProblems(values) : null), ...found, ...problems });
   if (Object.keys(problems).length > 0) refuse(problems);
   return { values, former, increments, listed, deletions, kept, sent: () => sentNames(body) };
 }

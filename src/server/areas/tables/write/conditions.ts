@@ -6,7 +6,7 @@ import type { TableModel } from "../model/model.ts";
 import { markPlaced } from "../model/problems.ts";
 import type { ByFilterBody } from "../model/requests.ts";
 import { filtersOf } from "../query/list-query.ts";
-import { createRelatedGrants, NO_RELATIONS, type RelatedGrants, readableOf } from "../query/readable-tables.ts";
+import { createRelatedGrants, noRelationsOn, type RelatedGrants, readableOf } from "../query/readable-tables.ts";
 import type { Asker, RecordRights } from "../rules/access.ts";
 import { Suspended } from "../rules/decisions.ts";
 import type { Asking } from "./asking.ts";
@@ -42,7 +42,7 @@ export function createConditions({ rights, asking }: { rights: RecordRights; ask
   const grantsFor = createRelatedGrants(rights);
   const find: FindConditions = (asker, model, filters) =>
     chain(model === undefined ? null : grantsFor(asker, model, filters), (grants) =>
-      conditionsBy(grants === null ? PLAIN : readings(asking, asker, grants)),
+      conditionsBy(grants === null ? plainReadings(asker) : readings(asking, asker, grants)),
     );
   return {
     find,
@@ -60,14 +60,17 @@ export function createConditions({ rights, asking }: { rights: RecordRights; ask
 
 /** What the relations of filters may ask, before the transaction and in it; `now` is null where they name no table. */
 interface Readings {
-  before: ReadableTables;
+  before: (model: TableModel) => ReadableTables;
   now: ((context: WriteContext) => ReadableTables) | null;
 }
 
-const PLAIN: Readings = { before: NO_RELATIONS, now: null };
+const plainReadings = ({ principal }: Asker): Readings => ({
+  before: (model) => noRelationsOn(model, principal),
+  now: null,
+});
 
 const readings = (asking: Pick<Asking, "readingNow">, { principal }: Asker, grants: RelatedGrants): Readings => ({
-  before: readableOf(principal, (model) => grants.get(model)),
+  before: () => readableOf(principal, (model) => grants.get(model)),
   now: (context) =>
     readableOf(principal, (model) => {
       const grant = grants.get(model);
@@ -88,11 +91,11 @@ function conditionsBy({ before, now }: Readings): Conditions {
         return fail(result.fault);
       };
       if (now !== null) return { filterNow: (context) => placed(held(() => parse(now(context)))) };
-      const parsed = held(() => parse(before));
+      const parsed = held(() => parse(before(model)));
       return { filterNow: () => placed(parsed) };
     },
     ofBatch(model, body) {
-      const filter = filtersOf(model, body, before);
+      const filter = filtersOf(model, body, before(model));
       return { filter, filterNow: (context) => (now === null ? filter : filtersOf(model, body, now(context))) };
     },
   };

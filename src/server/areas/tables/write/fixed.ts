@@ -4,11 +4,6 @@ import type { TableModel } from "../model/model.ts";
 import { refuse } from "../model/validation.ts";
 import type { WriteContext } from "./write-context.ts";
 
-/** Fields of the table of users that the account has. */
-const PROFILE: readonly string[] = ["displayName", "avatarUrl"];
-
-const isFixed = (name: string): string => `${name} is fixed: it cannot be changed after the insert`;
-
 /**
  * Refuses changes of fields that are `fixed` after the insert, for all but service keys and the server. A stored value may be sent
  * back by who may read the record; to others its acceptance would tell them the value, so that they may not name the field.
@@ -17,21 +12,18 @@ const isFixed = (name: string): string => `${name} is fixed: it cannot be change
  */
 export function refuseFixed(
   { principal }: WriteContext,
-  { fixed, isUsers }: TableModel,
+  { fixed }: TableModel,
   { stored, changes, target = null }: { stored: TableRecord; changes: TableRecord; target?: string | null },
   isReadable: () => boolean,
 ): void {
-  const isBound = principal.kind !== "serviceKey" && principal.kind !== "server";
-  const bound = [...(isBound ? fixed : []), ...(isUsers ? PROFILE : [])];
-  if (bound.length === 0) return;
-  const named = bound.filter((name) => name !== target && Object.hasOwn(changes, name));
+  if (principal.kind === "serviceKey" || principal.kind === "server") return;
+  const named = fixed.filter((name) => name !== target && Object.hasOwn(changes, name));
   if (named.length === 0) return;
   const mayCompare = isReadable();
   const problems: FieldProblems = {};
   for (const name of named) {
     if (mayCompare && Bun.deepEquals(changes[name], stored[name])) continue;
-    const message = isUsers && PROFILE.includes(name) ? `${name} is changed by PATCH /api/auth/me` : isFixed(name);
-    problems[name] = { code: "invalid_value", message };
+    problems[name] = { code: "invalid_value", message: `${name} is fixed: it cannot be changed after the insert` };
   }
   if (Object.keys(problems).length > 0) refuse(problems);
 }

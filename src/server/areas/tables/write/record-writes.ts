@@ -15,6 +15,7 @@ import { refuseAccountWrites } from "../records/users-view.ts";
 import type { RecordRights } from "../rules/access.ts";
 import { applyChanges, refuseOperators, serverChanges, withDefaults, withoutNull } from "./changes.ts";
 import { createHookCalls, hook, later } from "./hook-calls.ts";
+import { profileChanges } from "./profile.ts";
 import { createReferences } from "./references.ts";
 import { recordKey, type WriteContext } from "./write-context.ts";
 
@@ -99,6 +100,8 @@ export function createRecordWrites(deps: {
       references.check(context, table, { stored, asked: wanted, next });
       references.checkReferred(tx, table, stored, next);
       constrained(table, () => store.update(tx, id, changes, next, { isBounded: true, texts: context.prepared.texts }));
+      const profile = model.isUsers ? profileChanges(stored, next) : null;
+      if (profile !== null) context.askAccount(model, id, profile);
       tx.change({ table: model.name, id, before: stored, after: next });
       context.written.add(recordKey(model, id));
       const after = hook(table, "afterUpdate");

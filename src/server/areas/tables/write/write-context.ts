@@ -1,4 +1,5 @@
 import type { JsonObject } from "../../../../kernel/json/json.ts";
+import type { ProfileChanges } from "../../../access/account-records.ts";
 import type { Principal } from "../../../access/principal.ts";
 import type { HookContext, TableHooks, TableRecord } from "../../../config/types.ts";
 import type { Transaction } from "../../../db/index.ts";
@@ -66,6 +67,8 @@ export interface WriteContext {
   grantsAsked: number;
   /** Bytes of the stored records that the write changes. [TB148] */
   stored: StoredBytes;
+  /** Asks the account of a user for what has changed in the record. The write is answered when the account has it. */
+  askAccount(model: TableModel, id: string, changes: ProfileChanges): void;
   /** Hooks to run after the commit. Cleared when the write is restarted. */
   afterCommit: AfterHook[];
 }

@@ -9,6 +9,7 @@ import { RESTARTS_MAX } from "../limits.ts";
 import type { RuleScope } from "../lookups/calls.ts";
 import type { TableModel } from "../model/model.ts";
 import { StoredBytes } from "../model/record-size.ts";
+import { askAccount } from "../records/asked-changes.ts";
 import { refuseAccountWrites } from "../records/users-view.ts";
 import { type Asker, denied, mayAllow, NONE, type RecordRights } from "../rules/access.ts";
 import type { TableAction } from "../rules/calling.ts";
@@ -86,6 +87,8 @@ export function createWrites(deps: {
   clock: Clock;
   ids: Ids;
   afterHooks: AfterHooks;
+  /** Resolves when accounts have what updates of their records have asked for. */
+  accountsChanged(): Promise<void>;
 }): Writes {
   const { rights, clock, ids, afterHooks } = deps;
   const turns = new RecordTurns(clock);
@@ -120,6 +123,7 @@ export function createWrites(deps: {
         for (let restarts = 0; restarts <= RESTARTS_MAX; restarts++) {
           const touched = new Set<string>();
           let afterCommit: WriteContext["afterCommit"] = [];
+          let asksAccounts = false;
           try {
             // `work` is synchronous and returns a plain value.
             const result = await file.write<unknown>((tx) => {
@@ -127,6 +131,7 @@ export function createWrites(deps: {
               deps.requirePresent(principal);
               tx.causedBy(actor);
               afterCommit = [];
+              asksAccounts = false;
               const context: Omit<WriteContext, "tx"> = {
                 principal,
                 decisions,
@@ -142,6 +147,10 @@ export function createWrites(deps: {
                 related: { rows: 0, bytes: 0 },
                 stored: new StoredBytes(),
                 prepared,
+                askAccount(model, id, changes) {
+                  asksAccounts = true;
+                  askAccount(tx, model, id, changes);
+                },
                 afterCommit,
               };
               const result = rules.inside(tx, (observed) => {
@@ -151,6 +160,7 @@ export function createWrites(deps: {
               keep?.(tx, result);
               return result as never;
             });
+            if (asksAccounts) await deps.accountsChanged();
             if (afterCommit.length > 0) afterHooks.run(afterCommit);
             return result as ReturnType<typeof work>;
           } catch (cause) {

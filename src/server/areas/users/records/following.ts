@@ -19,7 +19,7 @@ import {
   setFollowing,
   setMark,
 } from "../statements/records.ts";
-import { type AccountsTx, copy, copyCleared, copyMarked, type Files, mend, settle } from "./machine.ts";
+import { type AccountsTx, carryOut, copy, copyCleared, copyMarked, type Files, mend, settle } from "./machine.ts";
 
 /** Accounts whose records somebody waits for. */
 interface Waiting {
@@ -37,7 +37,9 @@ export interface FollowingRecords extends AccountMarks {
   /** Returns all accounts in order of creation. */
   accounts(): Iterable<AccountMembers>;
   /** Brings the records up to date, and keeps them so from now on. Before that, accounts are only marked. */
-  attach(records: AccountRecords): Promise<void>;
+  attach(records: AccountRecords, changeAccounts: Files["changeAccounts"]): Promise<void>;
+  /** Resolves when the accounts have what updates of records have asked for so far. */
+  carriedOut(): Promise<void>;
   /** Waits for what is under way. */
   stop(): Promise<void>;
 }
@@ -49,6 +51,7 @@ const NOT_FOLLOWING: FollowingRecords = {
   accounts: () => [],
   deleting: (_id, work) => work(),
   attach: () => Promise.resolve(),
+  carriedOut: () => Promise.resolve(),
   stop: () => Promise.resolve(),
 };
 
@@ -91,6 +94,9 @@ class Following implements FollowingRecords {
   /** Records whose references end beside requests: those of deletions that a crash has interrupted. */
   readonly #resumed = new Set<string>();
   #resuming: Promise<void> = Promise.resolve();
+  /** What carries changes out now, and what does so after it. */
+  #carrying: Promise<void> | null = null;
+  #carryingNext: Promise<void> | null = null;
   readonly #stopping = new AbortController();
 
   constructor(file: DatabaseFile, place: string, logger: Logger) {
@@ -138,7 +144,24 @@ class Following implements FollowingRecords {
     }
   }
 
-  async attach(records: AccountRecords): Promise<void> {
+  carriedOut(): Promise<void> {
+    const files = this.#files;
+    if (files === null) return Promise.resolve();
+    const begin = (): Promise<void> => {
+      this.#carryingNext = null;
+      const carrying = carryOut(files).finally(() => {
+        if (this.#carrying === carrying) this.#carrying = null;
+      });
+      this.#carrying = carrying;
+      return carrying;
+    };
+    if (this.#carrying === null) return begin();
+    // What runs may have read before this was asked. What failed is asked again.
+    this.#carryingNext ??= this.#carrying.then(begin, begin);
+    return this.#carryingNext;
+  }
+
+  async attach(records: AccountRecords, changeAccounts: Files["changeAccounts"]): Promise<void> {
     const file = this.#file;
     const place = this.#place;
     const files: Files = {
@@ -148,6 +171,7 @@ class Following implements FollowingRecords {
           .write<{ result: unknown }>((tx) => ({ result: work(accountsTx(tx, place)) }))
           .then(({ result }) => result as ReturnType<typeof work>),
       readSystem: (work) => work(accountsView(file, place)),
+      changeAccounts,
       data: (work) => records.write(work),
       records: { ...records, clear: (id) => records.clear(id, this.#stopping.signal) },
       pause: nextTurn,
@@ -162,6 +186,7 @@ class Following implements FollowingRecords {
   async stop(): Promise<void> {
     this.#stopping.abort(serverStopping());
     await this.#resuming;
+    await Promise.allSettled([this.#carrying, this.#carryingNext]);
     await this.#running;
     await Promise.all(this.#settling);
   }
@@ -258,7 +283,8 @@ function accountsView(sql: Readable, place: string): AccountsView {
     accountsAfter: (after, limit) => accountsAfter.all(sql, { after, limit }).map(membersOf),
     seen() {
       const row = following.get(sql, {});
-      return { last: row?.lastMark ?? 0, count: row === null || row.place !== place ? null : row.seenCount };
+      const count = row === null || row.place !== place ? null : row.seenCount;
+      return { last: row?.lastMark ?? 0, count, asked: row?.lastAsked ?? 0 };
     },
   };
 }
@@ -270,7 +296,12 @@ function accountsTx(tx: Transaction, place: string): AccountsTx {
     mark: (id) => markIn(tx, id),
     unmark: (id, mark) => void deleteMark.run(tx, { userId: id, mark }),
     relyOn: (count) => void relyOn.run(tx, { count }),
-    agree: ({ count, mark }) =>
-      void setFollowing.run(tx, { place, lastMark: Math.max(view.seen().last, mark), seenCount: count }),
+    agree: ({ count, mark, asked }) =>
+      void setFollowing.run(tx, {
+        place,
+        lastMark: Math.max(view.seen().last, mark),
+        seenCount: count,
+        lastAsked: asked,
+      }),
   };
 }

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import type { AccountMembers, RecordsTx } from "../../../access/account-records.ts";
-import { type AccountsTx, copy, copyCleared, type Files, mend, settle } from "./machine.ts";
+import type { AccountMembers, AskedChange, RecordsTx } from "../../../access/account-records.ts";
+import { type AccountsTx, carryOut, copy, copyCleared, type Files, mend, settle } from "./machine.ts";
 
 // Two files in memory, whose commits are the only steps: a seeded loop picks the next one, and may crash before or after it.
 
@@ -9,11 +9,14 @@ interface SystemFile {
   marks: Map<string, number>;
   /** `count`: null before the records are followed. */
   seen: { last: number; count: number | null };
+  lastAsked: number;
 }
 interface DataFile {
   records: Map<string, AccountMembers & { bio: string }>;
   /** How many other records refer to one; a foreign key, as it were. */
   references: Map<string, number>;
+  asked: AskedChange[];
+  lastAsked: number;
   seen: { count: number; mark: number };
 }
 interface Disk {
@@ -29,7 +32,11 @@ type Mistake =
   | "unheard"
   | "no agreement"
   | "no comparison"
-  | "removed all the same";
+  | "removed all the same"
+  | "not asked"
+  | "unheard asked"
+  | "carried out twice"
+  | "taken off first";
 
 function accountsTx(file: SystemFile, mistake: Mistake | null): AccountsTx {
   const ordered = () => [...file.accounts.values()].sort((a, b) => a.birth - b.birth);
@@ -55,10 +62,14 @@ function accountsTx(file: SystemFile, mistake: Mistake | null): AccountsTx {
     relyOn(count) {
       file.seen.count = Math.max(file.seen.count ?? 0, count);
     },
-    agree({ count, mark }) {
+    agree({ count, mark, asked }) {
+      if (mistake !== "no agreement") file.lastAsked = asked;
       file.seen = { last: mistake === "no agreement" ? file.seen.last : Math.max(file.seen.last, mark), count };
     },
-    seen: () => (mistake === "no comparison" ? { last: Number.MAX_SAFE_INTEGER, count: -1 } : { ...file.seen }),
+    seen: () =>
+      mistake === "no comparison"
+        ? { last: Number.MAX_SAFE_INTEGER, count: -1, asked: 0 }
+        : { ...file.seen, asked: mistake === "unheard asked" ? 0 : file.lastAsked },
   };
 }
 
@@ -76,6 +87,9 @@ function recordsTx(file: DataFile, mistake: Mistake | null): RecordsTx {
       if (isReferred(id)) return false;
       file.records.delete(id);
       return true;
+    },
+    settleAsked(seq) {
+      file.asked = file.asked.filter((one) => one.seq > seq);
     },
     heard(mark) {
       file.seen.mark = mistake === "unheard" ? 0 : Math.max(file.seen.mark, mark);
@@ -106,6 +120,8 @@ class Server implements Files {
   readonly #disk: Disk;
   readonly #mistake: Mistake | null;
   readonly #held = new Map<string, number>();
+  /** Whether requests are answered. */
+  isLive = false;
   #commits: Record<keyof Disk, (() => void)[]> = { system: [], data: [] };
 
   constructor(disk: Disk, mistake: Mistake | null) {
@@ -130,6 +146,8 @@ class Server implements Files {
           .sort()
           .slice(0, limit),
       seen: () => (this.#mistake === "no comparison" ? { count: Number.MAX_SAFE_INTEGER, mark: 0 } : { ...data.seen }),
+      asked: (limit) => data.asked.slice(0, limit),
+      lastAsked: () => data.lastAsked,
       isReferred: (id, account) => data.references.has(id) && data.records.get(id)?.birth !== account?.birth,
       hold: (id) => {
         this.#held.set(id, (this.#held.get(id) ?? 0) + 1);
@@ -154,6 +172,36 @@ class Server implements Files {
   readSystem: Files["readSystem"] = (work) => work(accountsTx(this.#disk.system, this.#mistake));
 
   data: Files["data"] = (work) => this.#commit("data", () => work(recordsTx(this.#disk.data, this.#mistake)));
+
+  changeAccounts: Files["changeAccounts"] = async (asked) => {
+    const { system, data } = this.#disk;
+    if (this.#mistake === "taken off first") await this.#commit("data", () => void data.asked.splice(0));
+    await this.#commit("system", () => {
+      for (const { seq, id, birth, changes } of asked) {
+        const account = system.accounts.get(id);
+        if (account?.birth !== birth || (seq <= system.lastAsked && this.#mistake !== "carried out twice")) continue;
+        system.accounts.set(id, { ...account, ...changes });
+        accountsTx(system, this.#mistake).mark(id);
+      }
+      system.lastAsked = Math.max(system.lastAsked, asked.at(-1)?.seq ?? 0);
+    });
+    if (this.isLive) for (const { id } of asked) await this.copied(id);
+  };
+
+  /** Updates a record, and the account by it. Returns the birth of the record; null: there is none. */
+  async update(id: string, displayName: string): Promise<number | null> {
+    const { data } = this.#disk;
+    const birth = await this.#commit("data", () => {
+      const record = data.records.get(id);
+      if (record === undefined) return null;
+      data.records.set(id, { ...record, displayName });
+      if (this.#mistake === "not asked") return record.birth;
+      data.asked.push({ seq: ++data.lastAsked, id, birth: record.birth, changes: { displayName } });
+      return record.birth;
+    });
+    await carryOut(this);
+    return birth;
+  }
 
   pause = (): Promise<void> => Promise.resolve();
 
@@ -208,10 +256,12 @@ async function simulated({ seed, mistake: given, restores = false, crashAt }: Ru
   const mistake = given ?? null;
   const random = seeded(seed);
   let disk: Disk = {
-    system: { accounts: new Map(), marks: new Map(), seen: { last: 0, count: null } },
-    data: { records: new Map(), references: new Map(), seen: { count: 0, mark: 0 } },
+    system: { accounts: new Map(), marks: new Map(), seen: { last: 0, count: null }, lastAsked: 0 },
+    data: { records: new Map(), references: new Map(), asked: [], lastAsked: 0, seen: { count: 0, mark: 0 } },
   };
   let births = 0;
+  /** Names that accounts have been answered to have, and that nothing has changed since. */
+  const answered = new Map<string, { birth: number; name: string | null }>();
   const account = (id: string): AccountMembers => ({
     id,
     birth: ++births,
@@ -247,6 +297,7 @@ async function simulated({ seed, mistake: given, restores = false, crashAt }: Ru
       if (end !== null) {
         const problem = compared(left);
         if (problem !== null) return problem;
+        server.isLive = true;
         for (const id of left) void server.copied(id);
         if (tries < 2) return server;
         while (server.waiting > 0) await server.commitOne(random);
@@ -259,6 +310,11 @@ async function simulated({ seed, mistake: given, restores = false, crashAt }: Ru
   /** `left`: records that go on to be cleared beside requests. */
   function compared(left: readonly string[]): string | null {
     const { system, data } = disk;
+    if (data.asked.length > 0) return "something asked is left";
+    for (const [id, { birth, name }] of answered) {
+      const account = system.accounts.get(id);
+      if (account?.birth === birth && account.displayName !== name) return `${id} has lost the name ${name}`;
+    }
     for (const id of left) if (!data.references.has(id)) return `${id} is left without a reference`;
     for (const [id, one] of system.accounts) {
       if (left.includes(id)) continue;
@@ -282,12 +338,14 @@ async function simulated({ seed, mistake: given, restores = false, crashAt }: Ru
     const copies: Partial<Disk> = {};
     const crashes = crashAt ?? Math.floor(random() * 60);
     const open = new Map<string, number>();
+    const rounds = new Map<string, number>();
     for (let commits = 0; commits < crashes && problem === null; commits++) {
       if (random() < 0.35) ask();
       if (server.waiting > 0) await server.commitOne(random);
       if (restores && random() < 0.05) copies.system ??= structuredClone(disk.system);
       if (restores && random() < 0.05) copies.data ??= structuredClone(disk.data);
     }
+    if (copies.system !== undefined && copies.data !== undefined) answered.clear();
     if (copies.system !== undefined && copies.data !== undefined) disk = { system: copies.system, data: copies.data };
     return problem;
 
@@ -307,26 +365,37 @@ async function simulated({ seed, mistake: given, restores = false, crashAt }: Ru
         return;
       }
       const { system, data } = disk;
+      const isFree = (open.get(id) ?? 0) === 0;
+      const round = (rounds.get(id) ?? 0) + 1;
+      rounds.set(id, round);
       open.set(id, (open.get(id) ?? 0) + 1);
+      answered.delete(id);
       // What may delete the account keeps others from referring to it meanwhile.
       const release = kind < 0.5 ? server.records.hold(id) : () => {};
-      const work = server.system((tx) => {
-        const present = tx.account(id);
-        if (present === null) system.accounts.set(id, account(id));
-        else if (kind < 0.5) system.accounts.delete(id);
-        else system.accounts.set(id, { ...present, displayName: `${Math.floor(random() * 1e6)}` });
-        tx.mark(id);
-      });
-      void work
-        .then(() => server.copied(id))
-        .finally(release)
-        .then(() => {
-          const isAlone = open.get(id) === 1;
-          open.set(id, (open.get(id) ?? 1) - 1);
-          const { bio: _, ...record } = data.records.get(id) ?? { bio: "" };
-          if (isAlone && !Bun.deepEquals(system.accounts.get(id) ?? {}, record))
-            problem = `${id} is answered too early`;
+      const name = `${Math.floor(random() * 1e6)}`;
+      const change = () =>
+        server.system((tx) => {
+          const present = tx.account(id);
+          if (present === null) system.accounts.set(id, account(id));
+          else if (kind < 0.5) system.accounts.delete(id);
+          else system.accounts.set(id, { ...present, displayName: name });
+          tx.mark(id);
         });
+      const work = kind > 0.65 ? server.update(id, name) : change().then(() => server.copied(id).then(() => null));
+      void work.finally(release).then((updated) => {
+        const isAlone = open.get(id) === 1;
+        open.set(id, (open.get(id) ?? 1) - 1);
+        const account = system.accounts.get(id);
+        if (isAlone && account !== undefined) {
+          if (isFree && rounds.get(id) === round && updated === account.birth && account.displayName !== name)
+            problem = `${id} has not got the name`;
+          answered.set(id, { birth: account.birth, name: account.displayName });
+        }
+        // A record that goes beside requests can be updated until it has gone.
+        if (updated !== null && updated !== account?.birth) return;
+        const { bio: _, ...record } = data.records.get(id) ?? { bio: "" };
+        if (isAlone && !Bun.deepEquals(system.accounts.get(id) ?? {}, record)) problem = `${id} is answered too early`;
+      });
     }
   }
 }
@@ -357,7 +426,15 @@ test("both files agree when they are restored from copies of different moments",
   expect(await firstProblem(seeds(SEEDS, { restores: true }))).toBe(null);
 }, 120_000);
 
-test.each<Mistake>(["no mark", "unmark any", "no births", "removed all the same"])(
+test.each<Mistake>([
+  "no mark",
+  "unmark any",
+  "no births",
+  "removed all the same",
+  "not asked",
+  "carried out twice",
+  "taken off first",
+])(
   "the simulation finds the mistake: %s",
   async (mistake) => {
     expect(await firstProblem(seeds(SEEDS, { mistake }))).toBeString();
@@ -365,7 +442,7 @@ test.each<Mistake>(["no mark", "unmark any", "no births", "removed all the same"
   120_000,
 );
 
-test.each<Mistake>(["unheard", "no agreement", "no comparison"])(
+test.each<Mistake>(["unheard", "unheard asked", "no agreement", "no comparison"])(
   "restores find the mistake: %s",
   async (mistake) => {
     expect(await firstProblem(seeds(SEEDS, { mistake, restores: true }))).toBeString();

@@ -1,4 +1,4 @@
-import type { AccountMembers, RecordsTx } from "../../../access/account-records.ts";
+import type { AccountMembers, AskedChange, RecordsTx } from "../../../access/account-records.ts";
 
 // Keeps a record for each account, in two files that cannot commit together.
 //
@@ -8,6 +8,11 @@ import type { AccountMembers, RecordsTx } from "../../../access/account-records.
 //
 //   sign-up, change   system: account + mark  → data: record                              → system: mark off
 //   deletion          system: account + mark  → data: references, in steps → data: record  → system: mark off
+//
+//   update of a record  data: record + what it asks  → system: account + mark + its number  → data: record → both: marks off
+//
+// What is asked has numbers, and system.db has the last one that it has carried out, so that nothing is done twice: a later change of
+// the account would be lost.
 //
 // A record to which others refer stays, with its mark, until its references have ended. Nothing begins to refer to it meanwhile.
 //
@@ -27,10 +32,13 @@ export interface AccountsTx {
   unmark(id: string, mark: number): void;
   /** Relies on a count of the other file that has the copies. */
   relyOn(count: number): void;
-  /** Takes over the count of the other file, and gives no number from now on that it may have heard of. */
-  agree(data: { readonly count: number; readonly mark: number }): void;
-  /** `last`: the last number; `count`: the highest of the other file that this one relies on; null: it is another file. */
-  seen(): { readonly last: number; readonly count: number | null };
+  /** Takes over the counts of the other file, and gives no number from now on that it may have heard of. */
+  agree(data: { readonly count: number; readonly mark: number; readonly asked: number }): void;
+  /**
+   * `last`: the last number; `count`: the highest of the other file that this one relies on; null: it is another file. `asked`: the
+   * number of the last change that was carried out.
+   */
+  seen(): { readonly last: number; readonly count: number | null; readonly asked: number };
 }
 
 /** Reads of the records, outside of a commit. */
@@ -38,6 +46,9 @@ export interface RecordsView {
   isCopy(id: string, account: AccountMembers | null): boolean;
   ids(page: { after: string; limit: number }): string[];
   seen(): { readonly count: number; readonly mark: number };
+  /** The first changes that updates have asked for, and the number of the last one that there ever was. */
+  asked(limit: number): AskedChange[];
+  lastAsked(): number;
   /** Whether a record has to go for this account, or for none, and other records refer to it. */
   isReferred(id: string, account: AccountMembers | null): boolean;
   /** Keeps others from beginning to refer to it, until the returned function is called. */
@@ -50,6 +61,11 @@ export interface Files {
   system<T>(work: (tx: AccountsTx) => T): Promise<T>;
   /** Reads accounts without a commit. */
   readSystem<T>(work: (tx: Pick<AccountsTx, "account" | "markOf" | "marked" | "accountsAfter" | "seen">) => T): T;
+  /**
+   * Changes and marks the accounts in one commit of system.db, but for what it has carried out before, and notes the last number. An
+   * account of another birth stays.
+   */
+  changeAccounts(asked: readonly AskedChange[]): Promise<void>;
   data<T>(work: (tx: RecordsTx) => T): Promise<T>;
   readonly records: RecordsView;
   /** Lets others have the event loop. */
@@ -121,10 +137,25 @@ export const settle = ({ system }: Files, { marks, count }: Copied): Promise<voi
 export async function mend(files: Files): Promise<string[]> {
   // First: what follows moves the counts that tell.
   if (isApart(files)) await compare(files);
+  await carryOut(files);
   const left = await copyMarked(files);
   // From now on the file is known to have been compared, also where there was nothing to copy.
   if (files.records.seen().count === 0) await files.data((tx) => tx.heard(0));
   return left;
+}
+
+/** Gives accounts the changes that updates of their records have asked for so far. */
+export async function carryOut(files: Files): Promise<void> {
+  const { records, data } = files;
+  const until = records.lastAsked();
+  for (;;) {
+    const asked = records.asked(TOGETHER);
+    const last = asked.at(-1);
+    if (last === undefined) return;
+    await files.changeAccounts(asked);
+    await data((tx) => tx.settleAsked(last.seq));
+    if (last.seq >= until) return;
+  }
 }
 
 /** Copies all that is marked. Returns the records that keep their marks. */
@@ -149,7 +180,8 @@ export async function copyMarked(files: Files): Promise<string[]> {
 function isApart({ readSystem, records }: Files): boolean {
   const system = readSystem((tx) => tx.seen());
   const data = records.seen();
-  return system.count === null || data.count === 0 || data.count < system.count || data.mark > system.last;
+  const isOlder = system.count === null || data.count === 0 || data.count < system.count;
+  return isOlder || records.lastAsked() < system.asked || data.mark > system.last;
 }
 
 /** Marks every account whose record differs from it, and every record that has no account. */
@@ -162,9 +194,12 @@ async function compare(files: Files): Promise<void> {
       });
     } else await files.pause();
   };
-  const seen = records.seen();
+  // What a file of another moment asks for is older than the accounts.
+  const asked = records.lastAsked();
+  if (records.asked(1).length > 0) await files.data((tx) => tx.settleAsked(asked));
+  const seen = { ...records.seen(), asked };
   // First, so that the marks have numbers that the other file has not heard of. Its count is taken over at the end.
-  await system((tx) => tx.agree({ count: Number.MAX_SAFE_INTEGER, mark: seen.mark }));
+  await system((tx) => tx.agree({ ...seen, count: Number.MAX_SAFE_INTEGER }));
   for (let after = 0; ; ) {
     const page = readSystem((tx) => tx.accountsAfter(after, TOGETHER));
     await mark(page.filter((account) => !records.isCopy(account.id, account)).map(({ id }) => id));

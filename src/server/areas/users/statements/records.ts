@@ -30,11 +30,12 @@ export const beginFollowing = writing((db) => db.insert(userRecords).values({ id
 
 export const endFollowing = writing((db) => db.delete(userRecords));
 
-export const setFollowing = writing((db, v: { place: string; lastMark: number; seenCount: number }) =>
-  db
-    .update(userRecords)
-    .set({ place: v.place, lastMark: v.lastMark, seenCount: v.seenCount })
-    .where(eq(userRecords.id, ROW)),
+export const setFollowing = writing(
+  (db, v: { place: string; lastMark: number; seenCount: number; lastAsked: number }) =>
+    db
+      .update(userRecords)
+      .set({ place: v.place, lastMark: v.lastMark, seenCount: v.seenCount, lastAsked: v.lastAsked })
+      .where(eq(userRecords.id, ROW)),
 );
 
 /** Takes the next number of a mark. */

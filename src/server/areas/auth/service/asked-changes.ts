@@ -1,0 +1,15 @@
+import type { AskedChange } from "../../../access/account-records.ts";
+import type { AuthDeps } from "../sessions/deps.ts";
+import { lastAsked, setLastAsked } from "../statements/asked-changes.ts";
+import { userById } from "../statements/users.ts";
+
+/** Gives accounts what updates of their records have asked for, but for what they have had already. */
+export const changeAsked = ({ file }: Pick<AuthDeps, "file">, asked: readonly AskedChange[]): Promise<void> =>
+  file.write((write) => {
+    const done = lastAsked.get(write.tx, {})?.lastAsked ?? 0;
+    for (const { seq, id, birth, changes } of asked) {
+      const account = seq > done ? userById.get(write.tx, { id }) : null;
+      if (account?.seq === birth) write.update(id, changes);
+    }
+    setLastAsked.run(write.tx, { lastAsked: Math.max(done, asked.at(-1)?.seq ?? 0) });
+  });
