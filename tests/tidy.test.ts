@@ -254,6 +254,7 @@ describe("sources", () => {
     "db/files/database-file.ts": "opens files, and moves what a crash has left",
     "db/files/upgrade-copy.ts": "ends the WAL for the copy of a file that is being opened",
     "db/audit/file-audit.ts": "by the gate",
+    "db/files/table-places.ts": "by the gate",
     "db/instances/instance-files.ts": "by the gate",
     "db/migrations.ts": "by the gate",
     "db/schema/declared.ts": "by the gate",

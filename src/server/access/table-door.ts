@@ -1,5 +1,6 @@
 import type { MaybePromise } from "../../kernel/maybe-promise.ts";
 import type { TableRecord } from "../config/types.ts";
+import type { TableStart } from "../db/index.ts";
 import type { LookupWatch } from "./lookups/lookups.ts";
 import type { Principal } from "./principal.ts";
 
@@ -61,6 +62,8 @@ export interface TableDoor {
   /** Finds a table; null: no such namespace or table. */
   find(namespace: string, table: string): { isDynamic: boolean } | null;
   isDynamic(namespace: string): boolean | null;
+  /** Returns `DatabaseFile.startOf` for a table; null in an instance, and where there is no such table. */
+  startOf(address: TableAddress): TableStart | null;
   isInstanceId(id: string): boolean;
   /**
    * Evaluates the read access of a table, including the instance's `open` rule. Errors: 401, 403, 404, like a list of the table.

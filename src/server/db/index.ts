@@ -64,6 +64,7 @@ export type {
   SqlValue,
   StorageEngine,
   Sync,
+  TableStart,
   Transaction,
 } from "./types.ts";
 export type { CommitGate, Commits } from "./writer/commit-gate.ts";

@@ -120,6 +120,14 @@ export interface ReadResult<R> {
   isCut: boolean;
 }
 
+/** Where a log of a table's changes begins. */
+export interface TableStart {
+  /** A place after all changes that have been announced, and before all others. */
+  place: number;
+  /** The place that the log of the last opening had reached, if nothing has changed the table since; null: that is not known. */
+  former: number | null;
+}
+
 export interface DatabaseFile {
   readonly path: string;
   /**
@@ -162,6 +170,8 @@ export interface DatabaseFile {
    * have the same result. null: inside a write, whose changes may be undone.
    */
   tableVersion(table: string): number | null;
+  /** Begins a log of the table's changes, and returns where; null: the file has no `placesKey`, or is not open. */
+  startOf(table: string): TableStart | null;
   /** Waits for running writes, runs a checkpoint and closes. */
   close(): Promise<void>;
 }
@@ -200,6 +210,8 @@ export interface OpenOptions {
   cacheKiB?: number;
   /** Maximum number of cached prepared statements. Default STATEMENTS_MAX. */
   statementsMax?: number;
+  /** Keeps the places of tables across restarts, as long as the key is equal: see `DatabaseFile.startOf`. Needs metadata. */
+  placesKey?: string | undefined;
   /** Paths of loadable extensions, for this connection and for read connections. */
   extensions?: readonly string[];
 }

@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { roomsLayout } from "../../../schema/migrations/index.ts";
+import { VERSION } from "../../kernel/version.ts";
 import { createServiceKeys, type ServiceKeys } from "../access/keys/service-keys.ts";
 import { SERVER } from "../access/principal.ts";
 import { createPrincipals, type Principals } from "../access/principals.ts";
@@ -87,6 +88,14 @@ interface Definition<Area> {
   stop: { phase: Phase; part: (area: Area) => Stoppable } | null;
 }
 
+/** Returns a digest of what decides about the records that a constant rule shows: the declared tables, and this version. */
+function viewsKeyOf({ databases, realtime }: PlatformConfig): string {
+  const declared = JSON.stringify([VERSION, databases, realtime], (_, value: unknown) =>
+    typeof value === "function" || value instanceof RegExp || typeof value === "bigint" ? String(value) : value,
+  );
+  return new Bun.CryptoHasher("sha256").update(declared).digest("base64");
+}
+
 /** An area that has nothing to stop. */
 const lasting = <Area>(open: Opening<Area>): Definition<Area> => ({ open, stop: null });
 
@@ -172,6 +181,7 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
       ...base,
       databases: config.databases ?? {},
       directory: join(base.dataDirectory, "databases"),
+      viewsKey: viewsKeyOf(config),
       requirePresent: areas.access.principals.requirePresent,
       app: () => app,
       onCommit: (address, groups) => areas.sockets.rights.committed(address, groups),

@@ -4,10 +4,10 @@ import type { Ids } from "../../../kernel/ids.ts";
 import type { Logger } from "../../../kernel/logger.ts";
 import { createParser } from "../../../kernel/schema/parser.ts";
 import type { Lookups } from "../../access/lookups/lookups.ts";
-import type { TableDoor } from "../../access/table-door.ts";
+import type { TableAddress, TableDoor } from "../../access/table-door.ts";
 import type { AppAccess } from "../../config/app/index.ts";
 import type { RealtimeConfig } from "../../config/types.ts";
-import type { Change, StorageEngine } from "../../db/index.ts";
+import type { Change, StorageEngine, TableStart } from "../../db/index.ts";
 import type { Endpoint } from "../../http/endpoint.ts";
 import type { AreaSockets } from "../../sockets/area-sockets.ts";
 import type { Visiting } from "../../sockets/connection.ts";
@@ -64,8 +64,9 @@ export class RealtimeArea {
     const topics = new FanOut(clock, sockets.server);
     const feedName = (): string => deps.ids.secret(FEED_NAME_BYTES);
     const batchThreshold = config.batchThreshold ?? BATCH_THRESHOLD;
-    const lastSeq = (): number => deps.engine.lastSeq;
-    const feeds = new Feeds({ clock, logger, topics, batchThreshold, lastSeq, onSent, feedName });
+    const startOf = (address: TableAddress): TableStart =>
+      tables.startOf(address) ?? { place: deps.engine.lastSeq, former: null };
+    const feeds = new Feeds({ clock, logger, topics, batchThreshold, startOf, onSent, feedName });
     const presence = new Presence({ clock, topics, ttlMs: config.presenceTtl ?? PRESENCE_TTL_MS, onSent });
     const broadcasts = new Broadcasts(topics, onSent);
     const rights = new Rights({ access: config.access ?? {}, tables, lookups, clock, logger });

@@ -93,6 +93,8 @@ export function createTablesArea(deps: {
   audit: RecordChange;
   /** Prepares the jobs of `tx.enqueue`. */
   prepareJob: PrepareJob;
+  /** Equal as long as constant rules show the same records of the tables, across restarts. */
+  viewsKey: string;
   /** The accounts, to fill a new table of users with. */
   accounts: () => Iterable<AccountMembers>;
   /** Resolves when accounts have what updates of their records have asked for. */

@@ -29,6 +29,10 @@ export function createTableDoor(deps: {
       const found = deps.namespaces.get(namespace);
       return found?.tables.has(table) === true ? { isDynamic: found.kind === "dynamic" } : null;
     },
+    startOf({ namespace, table }) {
+      const found = deps.namespaces.get(namespace);
+      return found?.kind === "static" && found.tables.has(table) ? found.file.startOf(table) : null;
+    },
     isDynamic(namespace) {
       const found = deps.namespaces.get(namespace);
       return found === undefined ? null : found.kind === "dynamic";

@@ -30,6 +30,7 @@ import type {
   SqlValue,
   Statement,
   Sync,
+  TableStart,
   Transaction,
 } from "../types.ts";
 import { Checkpoints } from "../writer/checkpoints.ts";
@@ -44,6 +45,7 @@ import type { DirectorySync } from "./directory-sync.ts";
 import { assertCreatable, assertOpenable, EMPTY_FILE, isEmptyFile, markFile } from "./file-identity.ts";
 import { createFile } from "./new-file.ts";
 import { isFileError, openError } from "./sqlite-errors.ts";
+import { TablePlaces } from "./table-places.ts";
 
 export interface FileDependencies {
   clock: Clock;
@@ -173,6 +175,7 @@ export class OpenFile implements OpenedFile {
   readonly #checkpoints: Checkpoints;
   readonly #indexer: TextIndexer;
   readonly #audit: FileAudit | undefined;
+  readonly #places: TablePlaces | null;
   readonly #closeSync: () => void;
   readonly #newFileDescriptor: number | null;
   readonly #extensions: readonly string[];
@@ -196,6 +199,9 @@ export class OpenFile implements OpenedFile {
     this.#gate = gate;
     this.#counts = new RowCounts(this.sqlite, this.#statements, gate.number);
     this.#closeSync = () => sync.close();
+    const { placesKey } = options;
+    this.#places =
+      placesKey === undefined ? null : new TablePlaces(sqlite, { key: placesKey, gate, order: dependencies.order });
     const onFailure = (cause: unknown) => dependencies.onFailure(path, cause);
     const { audit } = dependencies;
     if (audit !== undefined) {
@@ -212,7 +218,10 @@ export class OpenFile implements OpenedFile {
       reads: this.#reads,
       sync,
       clock: dependencies.clock,
-      onChange: options.onChange,
+      onChange: (groups, seqs) => {
+        this.#places?.announced(groups, seqs);
+        options.onChange?.(groups, seqs);
+      },
       onCommit: options.onCommit,
       outbox: options.outbox,
       onFailure,
@@ -371,11 +380,16 @@ export class OpenFile implements OpenedFile {
     return this.#reads.isInWrite ? null : this.#counts.version(table);
   }
 
+  startOf(table: string): TableStart | null {
+    return this.#places?.start(table) ?? null;
+  }
+
   /** Checkpoints the WAL and closes the connections of other processes, off the main thread, so that the close itself is short. */
   async prepareClose(): Promise<void> {
     if (this.#writer.failure === null) {
       this.#reads.end();
       this.#audit?.forgetTaken();
+      this.#places?.save();
       await this.#gate.restarting();
       await this.#checkpoints.runLast();
     }

@@ -101,6 +101,10 @@ export class InstanceFile implements DatabaseFile {
     return this.#instances.use(this.#id).tableVersion(table);
   }
 
+  startOf(): null {
+    return null;
+  }
+
   close(): Promise<void> {
     return this.#instances.closeInstance(this.#instanceId);
   }

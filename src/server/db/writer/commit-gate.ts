@@ -222,12 +222,14 @@ export class CommitGate implements Commits {
     return mark.place;
   }
 
-  transaction(work: () => void): void {
+  /** Runs a transaction. `work` gets the number of its commit. */
+  transaction(work: (number: number) => void): void {
     this.#sqlite
       .transaction(() => {
-        work();
+        const mark = this.#next(() => this.#order.take(1));
+        work(mark.number);
         if (!this.#read()) layOutCommitRow(this.#sqlite);
-        this.#sqlite.run(UPDATE_COMMIT, [...commitValues(this.#next(() => this.#order.take(1)))]);
+        this.#sqlite.run(UPDATE_COMMIT, [...commitValues(mark)]);
       })
       .immediate();
     this.#read();

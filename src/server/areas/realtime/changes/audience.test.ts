@@ -17,7 +17,7 @@ const silentSockets = {
 
 /** Returns an audience, and a function that commits the changes of one request to its log. */
 function begin(view: Shown) {
-  const log = new TableLog({ namespace: "shared", instanceId: null, table: "t" }, 0);
+  const log = new TableLog({ namespace: "shared", instanceId: null, table: "t" }, { place: 0, former: null });
   const topic = new FanOut(testClock(), silentSockets).topic();
   const closed: string[] = [];
   // The parts of a listener that a topic without messages uses.

@@ -6,6 +6,7 @@ import { NamespaceLog, TableLog } from "./change-log.ts";
 const address = (table: string) => ({ namespace: "shared", instanceId: null, table });
 const change = (id: string, text = "") => ({ table: "t", id, before: null, after: { id, text } });
 let lastSeq = 0;
+const at = (place: number) => ({ place, former: null });
 /** Numbers between those of this file belong to other files. */
 const about = (group: number, at = 0) => {
   lastSeq += 10;
@@ -13,7 +14,7 @@ const about = (group: number, at = 0) => {
 };
 
 test("[RT26] the changes after a number, one request at a time", () => {
-  const [log, table] = [new NamespaceLog(), new TableLog(address("a"), lastSeq)];
+  const [log, table] = [new NamespaceLog(), new TableLog(address("a"), at(lastSeq))];
   const start = table.head;
   for (const [id, group] of [
     ["1", 0],
@@ -35,7 +36,11 @@ test("[RT26] the changes after a number, one request at a time", () => {
 
 test("[RT27] number, bytes and age bound what a namespace keeps, the oldest of any table first", () => {
   const start = lastSeq;
-  const [log, a, b] = [new NamespaceLog(), new TableLog(address("a"), start), new TableLog(address("b"), start)];
+  const [log, a, b] = [
+    new NamespaceLog(),
+    new TableLog(address("a"), at(start)),
+    new TableLog(address("b"), at(start)),
+  ];
   for (let index = 0; index < LOG_CHANGES_MAX + 10; index++) {
     log.append(index % 2 === 0 ? a : b, change(String(index)), about(index));
   }
@@ -58,7 +63,7 @@ test("[RT27] number, bytes and age bound what a namespace keeps, the oldest of a
 });
 
 test("[RT27] a change that is no longer kept takes no memory", () => {
-  const [log, table] = [new NamespaceLog(), new TableLog(address("a"), 0)];
+  const [log, table] = [new NamespaceLog(), new TableLog(address("a"), at(0))];
   const before = heapBytes();
   for (let index = 0; index < 300; index++) {
     log.append(table, change(String(index), "x".repeat(1024 * 1024)), about(index));

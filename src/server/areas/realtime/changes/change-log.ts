@@ -1,7 +1,7 @@
 import type { Millis } from "../../../../kernel/clock.ts";
 import type { JsonObject } from "../../../../kernel/json/json.ts";
 import type { TableAddress } from "../../../access/table-door.ts";
-import type { Change } from "../../../db/index.ts";
+import type { Change, TableStart } from "../../../db/index.ts";
 import { EVENT_DATA_MAX_BYTES, LOG_AGE_MAX_MS, LOG_CHANGES_MAX, LOG_MAX_BYTES } from "../limits.ts";
 
 /** One change in the log. */
@@ -67,11 +67,18 @@ export class TableLog {
   /** The `seq` of the last change that is not kept. */
   #floor: number;
 
-  /** `seq`: every change of the table up to this number happened before the log began, and none with a higher one. */
-  constructor(address: TableAddress, seq: number) {
+  readonly #start: TableStart;
+
+  constructor(address: TableAddress, start: TableStart) {
     this.address = address;
-    this.#head = seq;
-    this.#floor = seq;
+    this.#start = start;
+    this.#head = start.place;
+    this.#floor = start.place;
+  }
+
+  /** Returns the number in this log for one of a client: the log's beginning for that which the log of before a restart had reached. */
+  renewed(seq: number): number {
+    return seq === this.#start.former ? this.#start.place : seq;
   }
 
   /** The `seq` of the latest change. */

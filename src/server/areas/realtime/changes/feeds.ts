@@ -2,7 +2,7 @@ import type { Clock, Millis } from "../../../../kernel/clock.ts";
 import type { Logger } from "../../../../kernel/logger.ts";
 import { MINUTE_MS } from "../../../../kernel/time/duration.ts";
 import type { TableAddress } from "../../../access/table-door.ts";
-import type { Change } from "../../../db/index.ts";
+import type { Change, TableStart } from "../../../db/index.ts";
 import { LOG_AGE_MAX_MS, SLICE_MS } from "../limits.ts";
 import type { FanOut } from "../topics/topic.ts";
 import { Audience, type AudienceChannel } from "./audience.ts";
@@ -42,8 +42,8 @@ interface FeedsDeps {
   logger: Logger;
   topics: FanOut;
   batchThreshold: number;
-  /** Returns the sequence number up to which all changes have been published. */
-  lastSeq(): number;
+  /** Returns where the log of a table begins: all changes up to that place have been published, and none with a higher one. */
+  startOf(address: TableAddress): TableStart;
   /** Called with the number of changes sent on a channel with subscribers. */
   onSent(channel: string, changes: number): void;
   /** Returns a name that reveals nothing about other feeds. */
@@ -171,7 +171,7 @@ export class Feeds {
       this.#idle.delete(known);
       return known;
     }
-    const log = new TableLog(address, this.#deps.lastSeq());
+    const log = new TableLog(address, this.#deps.startOf(address));
     const feed: Feed = { log, audiences: new Map(), documents: new Map(), holders: 0 };
     tables.set(address.table, feed);
     return feed;

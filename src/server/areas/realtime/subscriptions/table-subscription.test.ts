@@ -10,7 +10,7 @@ const access: ReadAccess = { kind: "all", saidBy: "config" };
 
 /** Returns a function that begins subscriptions, which replay a log from its beginning. */
 function world(clock: Clock, changeCount: number) {
-  const log = new TableLog({ namespace: "shared", instanceId: null, table: "t" }, 0);
+  const log = new TableLog({ namespace: "shared", instanceId: null, table: "t" }, { place: 0, former: null });
   const start = log.head;
   for (let index = 0; index < changeCount; index++) {
     const change = { table: "t", id: `r${index}`, before: null, after: { id: `r${index}` } };

@@ -89,7 +89,7 @@ export class TableSubscription implements Subscription, Member {
     about: { channel: TableChannel; id: string | null; filters: Filters; asked: Asked; since: number | null },
     deps: TableSubscriptionDeps,
   ) {
-    const { channel, asked, since } = about;
+    const { channel, asked } = about;
     this.connection = connection;
     this.channel = channel;
     this.id = about.id;
@@ -103,6 +103,8 @@ export class TableSubscription implements Subscription, Member {
     const { feed, audience } = this.#acquire();
     this.feed = feed;
     this.audience = audience;
+    // No view is remembered across restarts; a constant of an equal config has always shown the same records.
+    const since = about.since !== null && this.#view === null ? feed.log.renewed(about.since) : about.since;
     const isCovered = since === null || this.#view === null || deps.views.covers(this.#view, since);
     // What other tables had in between, no log knows.
     const isLost = since !== null && (isRelated(channel) || !(isCovered && feed.log.reaches(since)));

@@ -110,6 +110,8 @@ export function openNamespaces(deps: {
   outbox?: TablesOutbox | undefined;
   /** The file `system.db`, which counts the instances of users. */
   systemFile: DatabaseFile;
+  /** Equal as long as constant rules show the same records of the tables, across restarts. */
+  viewsKey: string;
   /** The accounts, to fill a new table of users with. */
   accounts: () => Iterable<AccountMembers>;
 }): ReadonlyMap<string, Namespace> {
@@ -171,6 +173,7 @@ export function openNamespaces(deps: {
         onChange: (groups, seqs) => deps.onChange({ namespace: name, instanceId: null }, groups, seqs),
         onCommit: (groups) => deps.onCommit({ namespace: name, instanceId: null }, groups),
         outbox: outboxOf(null),
+        placesKey: deps.viewsKey,
       });
       namespaces.set(name, { name, config, tables, kind: "static", file });
     }
