@@ -34,6 +34,8 @@ export interface Field {
 }
 
 export interface TableSchema {
+  /** Present for a view, which is read-only. */
+  view?: true;
   schemaless: boolean;
   fields: Readonly<Record<string, Field>>;
   fts: { fields: readonly string[]; tokenize: string } | null;

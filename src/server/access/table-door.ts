@@ -61,6 +61,8 @@ export interface Sight {
 export interface TableDoor {
   /** Finds a table; null: no such namespace or table. */
   find(namespace: string, table: string): { isDynamic: boolean } | null;
+  /** Returns the tables whose changes concern the subscribers of a view; null for a table, which has changes of its own. */
+  sources(address: TableAddress): readonly string[] | null;
   isDynamic(namespace: string): boolean | null;
   /** Returns `DatabaseFile.startOf` for a table; null in an instance, and where there is no such table. */
   startOf(address: TableAddress): TableStart | null;

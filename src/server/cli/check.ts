@@ -39,7 +39,7 @@ function declarations(config: PlatformConfig): string[] {
   for (const [name, namespace] of Object.entries(config.databases ?? {})) {
     lines.push(`  namespace ${name}${namespace.instance === true ? " (one file per instance)" : ""}`);
     for (const [table, declared] of Object.entries(namespace.tables))
-      lines.push(`    table ${describeTable(table, declared)}`);
+      lines.push(`    ${declared.view === undefined ? "table" : "view"} ${describeTable(table, declared)}`);
   }
   const kinds: [kind: string, declared: object | undefined][] = [
     ["bucket", config.storage?.buckets],

@@ -19,6 +19,24 @@ const POSTS = "databases.shared.tables.posts";
 const TITLE = `${POSTS}.schema.title`;
 const vapidKeys = library.generateVAPIDKeys();
 
+const NS = "databases.shared";
+/** Two tables, where a film has any number of ratings, and a view of them. */
+const view = (declared: unknown, name = "top", tables: Record<string, unknown> = {}) => ({
+  databases: {
+    shared: {
+      tables: {
+        films: { schema: { title: { type: "string", required: true }, genre: { type: "string" } } },
+        ratings: { schema: { filmId: { references: "films" }, stars: { type: "integer", required: true } } },
+        notes: {},
+        ...tables,
+      },
+      views: { [name]: declared },
+    },
+  },
+});
+const sql = (text: string, schema: unknown = {}) => view({ sql: text, schema });
+const GROUPED = "SELECT f.id, avg(r.stars) AS stars FROM films f LEFT JOIN ratings r ON r.filmId = f.id GROUP BY f.id";
+
 /** [rule, what, config, path, words of the message] */
 const CASES: [rule: string, what: string, config: unknown, path: string, words: string][] = [
   ["[CF1]", "no object", 5, "", "must be an object, got 5"],
@@ -56,6 +74,229 @@ const CASES: [rule: string, what: string, config: unknown, path: string, words: 
     { cron: { a: { run() {}, schedule: "@daily", timezone: "Mars/Base" } } },
     "cron.a.timezone",
     "must be a time zone such as Europe/Berlin",
+  ],
+  [
+    "[CF351]",
+    "a view with the name of a table",
+    view({ sql: "SELECT id FROM films", schema: {} }, "Films"),
+    `${NS}.views.Films`,
+    "has the name of the table films",
+  ],
+  ["[CF351]", "a view without SQL", view({ schema: {} }), `${NS}.views.top.sql`, "is required"],
+  [
+    "[CF351]",
+    "a rule of writes",
+    view({ sql: "SELECT id FROM films", schema: {}, access: { insert: true } }),
+    `${NS}.views.top.access.insert`,
+    "the options are read",
+  ],
+  [
+    "[CF351]",
+    "id in the schema",
+    sql("SELECT id FROM films", { id: { type: "string" } }),
+    `${NS}.views.top.schema.id`,
+    "is always there",
+  ],
+  [
+    "[CF351]",
+    "a member about writes",
+    sql("SELECT id, title FROM films", { title: { type: "string", unique: true } }),
+    `${NS}.views.top.schema.title.unique`,
+    "is not for a field of a view",
+  ],
+  [
+    "[CF351]",
+    "a place",
+    sql("SELECT id, title FROM films", { title: { type: "geo" } }),
+    `${NS}.views.top.schema.title.type`,
+    "cannot be geo in a view",
+  ],
+  [
+    "[CF351]",
+    "a reference to nothing",
+    sql("SELECT id, title FROM films", { title: { references: "film" } }),
+    `${NS}.views.top.schema.title.references`,
+    '"film" is not a table',
+  ],
+  [
+    "[CF351]",
+    "live that is no table",
+    view({ sql: "SELECT id FROM films", schema: {}, live: ["films", "top"] }),
+    `${NS}.views.top.live.1`,
+    '"top" is not a table',
+  ],
+  [
+    "[CF351]",
+    "live twice",
+    view({ sql: "SELECT id FROM films", schema: {}, live: ["films", "films"] }),
+    `${NS}.views.top.live.1`,
+    "listed twice",
+  ],
+  ["[CF352]", "no id", sql("SELECT title FROM films"), `${NS}.views.top.sql`, "gives no id; it gives title"],
+  [
+    "[CF352]",
+    "a field that is not given",
+    sql("SELECT id, title FROM films", { genre: { type: "string" } }),
+    `${NS}.views.top.sql`,
+    "gives no genre, a field of its schema; it gives id, title",
+  ],
+  [
+    "[CF352]",
+    "id twice among the columns",
+    sql("SELECT * FROM films JOIN ratings ON filmId = films.id"),
+    `${NS}.views.top.sql`,
+    "gives id 2 times",
+  ],
+  [
+    "[CF352]",
+    "a column that is gone",
+    sql("SELECT id, year FROM films"),
+    `${NS}.views.top.sql`,
+    "no such column: year",
+  ],
+  [
+    "[CF352]",
+    "a table of another namespace",
+    sql("SELECT id FROM posts"),
+    `${NS}.views.top.sql`,
+    "no such table: posts",
+  ],
+  ["[CF352]", "itself", sql("SELECT id FROM top"), `${NS}.views.top.sql`, "no such table: top"],
+  [
+    "[CF352]",
+    "a table of SQLite",
+    sql("SELECT name AS id FROM sqlite_master"),
+    `${NS}.views.top.sql`,
+    "sees declared tables only, not sqlite_master",
+  ],
+  [
+    "[CF352]",
+    "a table of the server",
+    sql('SELECT "key" AS id FROM "_platform_meta"'),
+    `${NS}.views.top.sql`,
+    "no such table: _platform_meta",
+  ],
+  [
+    "[CF352]",
+    "an index of texts",
+    { ...view({ sql: "SELECT rowid || '' AS id FROM films_fts", schema: {} }) },
+    `${NS}.views.top.sql`,
+    "no such table: films_fts",
+  ],
+  [
+    "[CF352]",
+    "a pragma",
+    sql("SELECT name AS id FROM pragma_table_info('films')"),
+    `${NS}.views.top.sql`,
+    "sees declared tables only, not pragma_table_info",
+  ],
+  [
+    "[CF352]",
+    "the row id",
+    sql("SELECT id || rowid AS id FROM films"),
+    `${NS}.views.top.sql`,
+    "cannot use the row id of films",
+  ],
+  [
+    "[CF352]",
+    "a column of the server",
+    sql("SELECT id, _platform_document FROM notes"),
+    `${NS}.views.top.sql`,
+    "no such column: _platform_document",
+  ],
+  [
+    "[CF352]",
+    "a schema before a table",
+    sql('SELECT id FROM "MAIN" . films'),
+    `${NS}.views.top.sql`,
+    "must name tables alone, without main.",
+  ],
+  ["[CF352]", "a write", sql("DELETE FROM films"), `${NS}.views.top.sql`, "must be one SELECT"],
+  [
+    "[CF352]",
+    "a write that gives rows",
+    sql("DELETE FROM films RETURNING id"),
+    `${NS}.views.top.sql`,
+    "must be one SELECT",
+  ],
+  ["[CF352]", "a pragma statement", sql("PRAGMA table_list"), `${NS}.views.top.sql`, "sees declared tables only"],
+  ["[CF352]", "two statements", sql("SELECT id FROM films; SELECT 1"), `${NS}.views.top.sql`, "without a semicolon"],
+  [
+    "[CF352]",
+    "a parenthesis that ends it",
+    sql("SELECT id FROM films) SELECT * FROM (SELECT id FROM films"),
+    `${NS}.views.top.sql`,
+    "is not valid",
+  ],
+  [
+    "[CF352]",
+    "a parameter",
+    sql("SELECT id FROM films WHERE title = ?"),
+    `${NS}.views.top.sql`,
+    "must have no parameters",
+  ],
+  [
+    "[CF352]",
+    "an extension",
+    sql("SELECT load_extension('x') AS id FROM films"),
+    `${NS}.views.top.sql`,
+    "cannot call load_extension",
+  ],
+  [
+    "[CF353]",
+    "an id for each rating",
+    sql("SELECT f.id FROM films f JOIN ratings r ON r.filmId = f.id"),
+    `${NS}.views.top.sql`,
+    "must give each id once",
+  ],
+  [
+    "[CF353]",
+    "an id that is not unique",
+    sql("SELECT title AS id FROM films"),
+    `${NS}.views.top.sql`,
+    "must give each id once",
+  ],
+  [
+    "[CF353]",
+    "an id that may be null",
+    sql("SELECT genre AS id FROM films GROUP BY genre"),
+    `${NS}.views.top.sql`,
+    "must give a text as id, and gives null",
+  ],
+  [
+    "[CF353]",
+    "a number as id",
+    sql("SELECT stars AS id FROM ratings GROUP BY stars"),
+    `${NS}.views.top.sql`,
+    "must give a text as id, and gives number",
+  ],
+  [
+    "[CF353]",
+    "null as a required field",
+    sql(GROUPED, { stars: { type: "number", required: true } }),
+    `${NS}.views.top.sql`,
+    "gives null as stars for some records",
+  ],
+  [
+    "[CF353]",
+    "text as a number",
+    sql("SELECT id, title FROM films", { title: { type: "number" } }),
+    `${NS}.views.top.sql`,
+    "gives text as title, which is of type number",
+  ],
+  [
+    "[CF353]",
+    "a fraction as an integer",
+    sql("SELECT id, 0.5 AS half FROM films", { half: { type: "integer" } }),
+    `${NS}.views.top.sql`,
+    "gives 0.5 as half",
+  ],
+  [
+    "[CF353]",
+    "a number as a boolean",
+    sql("SELECT id, 2 AS two FROM films", { two: { type: "boolean" } }),
+    `${NS}.views.top.sql`,
+    "gives 2 as two",
   ],
   ["[CF2]", "unknown at the top", { databses: {} }, "databses", 'did you mean "databases"?'],
   [
@@ -1082,6 +1323,113 @@ describe("checkConfig", () => {
 
   test("a config that uses everything has no problem", () => {
     expect(problemsOf(EVERYTHING)).toEqual([]);
+  });
+});
+
+describe("views", () => {
+  const onePerUser = {
+    schema: { userId: { type: "string" }, day: { type: "date" } },
+    indexes: [{ fields: ["userId", "day"], unique: true }],
+  };
+  const FINE: [what: string, config: unknown][] = [
+    ["groups", sql(GROUPED, { stars: { type: "number" } })],
+    [
+      "every column of one table",
+      sql("SELECT * FROM films", {
+        title: { type: "string", required: true },
+        createdAt: { type: "datetime", required: true },
+      }),
+    ],
+    [
+      "a condition, an order and a comment at the end",
+      sql("SELECT id FROM films WHERE title > 'a' ORDER BY title LIMIT 10 -- ten"),
+    ],
+    [
+      "a common table expression",
+      sql(
+        "WITH best AS (SELECT filmId, max(stars) AS stars FROM ratings WHERE filmId IS NOT NULL GROUP BY filmId) SELECT filmId AS id, stars FROM best",
+        { stars: { type: "integer", required: true } },
+      ),
+    ],
+    [
+      "a window",
+      sql("SELECT id, row_number() OVER (ORDER BY title) AS place FROM films", {
+        place: { type: "integer", required: true },
+      }),
+    ],
+    ["ids of two tables", sql("SELECT 'f' || id AS id FROM films UNION ALL SELECT 'r' || id FROM ratings")],
+    ["distinct values", sql("SELECT DISTINCT genre AS id FROM films WHERE genre IS NOT NULL")],
+    [
+      "elements of JSON",
+      view({
+        sql: "SELECT n.id || '/' || tag.value AS id, tag.value AS tag FROM notes n, json_each(n.record, '$.tags') tag",
+        schema: { tag: { type: "string" } },
+      }),
+    ],
+    [
+      "what a unique index allows once",
+      view(
+        {
+          sql: "SELECT f.id, d.day FROM films f LEFT JOIN days d ON d.userId = f.id AND d.day = date('now')",
+          schema: { day: { type: "date" } },
+        },
+        "top",
+        { days: onePerUser },
+      ),
+    ],
+    [
+      "recursion",
+      sql("WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c) SELECT CAST(n AS TEXT) AS id FROM c"),
+    ],
+    [
+      "an enum and a reference",
+      sql("SELECT id, filmId, 'new' AS state FROM ratings", {
+        filmId: { references: "films" },
+        state: { type: "string", enum: ["new"], required: true },
+      }),
+    ],
+    [
+      "names of SQL",
+      view({ sql: 'SELECT "order".id, "group" FROM "order"', schema: { group: { type: "string" } } }, "select", {
+        order: { schema: { group: { type: "string" } } },
+      }),
+    ],
+  ];
+  for (const [what, config] of FINE) {
+    test(`[CF352, CF353] ${what} may make a view`, () => expect(problemsOf(config)).toEqual([]));
+  }
+
+  test("[CF351] the warnings about a view name it where it is declared", () => {
+    const config = view({ sql: "SELECT id FROM films", schema: {} });
+    const open = view({
+      sql: "SELECT id FROM films",
+      schema: {},
+      access: { read: () => [{ some: { table: "nothing", where: [] } }] },
+    });
+    const about = (one: unknown) =>
+      configWarnings(checkedConfig(one))
+        .filter(({ path }) => path.includes("views"))
+        .map(({ path, message }) => `${path} ${message}`);
+    const asking = {
+      asking: {
+        access: {
+          read: (_auth: unknown, _record: unknown, context: { table(name: string): Lookup }) =>
+            context.table("top").exists([["id", "==", "a"]]),
+          insert: () => [{ some: { table: "top", where: [["id", "==", "a"]] } }],
+        },
+      },
+    };
+    const asked = view({ sql: "SELECT id FROM films", schema: {}, access: { read: true } }, "top", asking);
+    expect(configWarnings(checkedConfig(asked)).map(({ message }) => message)).toEqual(
+      expect.arrayContaining([
+        "looks up shared.top, which denies: it is a view",
+        "has a relation that makes it deny: top is not a table of its namespace, but a view",
+      ]),
+    );
+    expect(about(config)).toEqual([`${NS}.views.top has no access: only service keys can use it`]);
+    expect(about(open)).toEqual([
+      expect.stringContaining(`${NS}.views.top.access.read has a relation that makes it deny: nothing is not a table`),
+    ]);
   });
 });
 

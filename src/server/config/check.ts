@@ -1,5 +1,6 @@
 import { ConfigError, type ConfigProblem } from "./problems.ts";
 import { Platform, type PlatformConfig } from "./sections/platform.ts";
+import { tableOfView } from "./sections/tables/views.ts";
 import { checkUsers, type UsersPlace, withUsersTable } from "./sections/users-table.ts";
 import { check } from "./shape/check.ts";
 import { withoutPrototypes } from "./shape/prototypes.ts";
@@ -19,6 +20,9 @@ export function checkConfig(value: unknown): CheckedConfig {
   const checked = withoutPrototypes(Platform, config) as PlatformConfig;
   const users = place === null ? undefined : checked.databases?.[place.namespace]?.tables[place.table];
   if (users !== undefined) users.isUsers = true;
+  for (const { tables, views = {} } of Object.values(checked.databases ?? {})) {
+    for (const [name, view] of Object.entries(views)) tables[name] = tableOfView(view);
+  }
   return { config: checked };
 }
 

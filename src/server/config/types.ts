@@ -60,4 +60,5 @@ export type {
   TableHooks,
   UpdateRule,
 } from "./sections/tables/tables.ts";
+export type { ViewConfig } from "./sections/tables/views.ts";
 export type { UsersAccess, UsersConfig } from "./sections/users-table.ts";

@@ -16,9 +16,14 @@ const ACTIONS = ["read", "insert", "update", "delete"] as const;
 export function SchemaTab({ address, schema }: { address: TableAddress; schema: TableSchema }) {
   return (
     <Stack gap="lg" pb="md">
-      <Sizes address={address} />
+      {schema.view === true ? null : <Sizes address={address} />}
       <Section title="Fields">
         <Fields address={address} schema={schema} />
+        {schema.view === true ? (
+          <Text size="sm" c="dimmed">
+            This is a view: the SQL of the config makes its records of other tables.
+          </Text>
+        ) : null}
         {schema.schemaless ? (
           <Text size="sm" c="dimmed">
             The table has no schema: records may have any fields besides these.

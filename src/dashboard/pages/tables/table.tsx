@@ -64,6 +64,9 @@ const isCondition = (given: unknown): given is Condition => Array.isArray(given)
 const conditionsOf = (given: unknown): readonly Condition[] =>
   Array.isArray(given) && given.every(isCondition) ? given : NO_CONDITIONS;
 
+const emptyText = ({ view }: TableSchema): string =>
+  view === true ? "The tables of this view have none for it." : "Insert one, or import a file.";
+
 const placeOf = ({ namespace, instance }: TableAddress): string =>
   instance === null ? namespace : `${namespace} / ${instance}`;
 
@@ -80,7 +83,8 @@ function TableOf({ address, schema }: { address: TableAddress; schema: TableSche
     [filter, orFilter, sort, q],
   );
   const rows = useRows(address, listing, pages);
-  const rightTo = (action: string): boolean => may("db", address.namespace, address.table, action);
+  const rightTo = (action: string): boolean =>
+    schema.view !== true && may("db", address.namespace, address.table, action);
   const remove = (ids: readonly string[]): void => {
     deleteSoon(server, address, ids);
     setSelected(new Set());
@@ -217,7 +221,7 @@ function Records({ address, schema: declared, rows, listing, summary, change, ..
       {rows.isLoading ? <Loading rows={12} /> : null}
       {isEmpty ? (
         <Empty title={isPart ? "Nothing matches" : "No records yet"}>
-          {isPart ? "Remove a condition to see more." : "Insert one, or import a file."}
+          {isPart ? "Remove a condition to see more." : emptyText(schema)}
         </Empty>
       ) : null}
       {rows.count === 0 && !isEditing ? null : (

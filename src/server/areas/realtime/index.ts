@@ -24,6 +24,7 @@ import type { RealtimeState } from "./subscriptions/model.ts";
 import { Subscribing } from "./subscriptions/subscribing.ts";
 import { ReplayTime, TableSubscription } from "./subscriptions/table-subscription.ts";
 import { TopicRights } from "./subscriptions/topic-rights.ts";
+import { ViewFollowers } from "./subscriptions/view-followers.ts";
 import { Views } from "./subscriptions/views.ts";
 import { Broadcast, Broadcasts, channelIsBusy, checkPayload } from "./topics/broadcasts.ts";
 import { Presence } from "./topics/presence.ts";
@@ -39,6 +40,7 @@ export class RealtimeArea {
   readonly endpoints: readonly Endpoint[];
   readonly #topics: FanOut;
   readonly #feeds: Feeds;
+  readonly #viewFollowers: ViewFollowers;
   readonly #presence: Presence;
   readonly #broadcasts: Broadcasts;
   readonly #rights: Rights;
@@ -72,13 +74,15 @@ export class RealtimeArea {
     const rights = new Rights({ access: config.access ?? {}, tables, lookups, clock, logger });
     const askers = new Askers({ rights, standing, clock, logger });
     const topicRights = new TopicRights({ rights, standing, presence, broadcasts });
-    const shared = { feeds, views: new Views(), askers, replayTime: new ReplayTime(clock), meter };
+    const viewFollowers = new ViewFollowers(clock, followUps);
+    const shared = { viewFollowers, feeds, views: new Views(), askers, replayTime: new ReplayTime(clock), meter };
     const parts = { tables, rights, topicRights, presence, broadcasts };
     const subscribing = new Subscribing({ ...parts, ...shared, followUps });
     const connections = sockets.serve(createProtocol({ ...parts, subscribing }));
     const places = new PendingPlaces(clock, config.pendingPerAddress ?? PENDING_PER_ADDRESS_MAX);
     this.#topics = topics;
     this.#feeds = feeds;
+    this.#viewFollowers = viewFollowers;
     this.#presence = presence;
     this.#broadcasts = broadcasts;
     this.#rights = rights;
@@ -94,6 +98,7 @@ export class RealtimeArea {
     groups: readonly (readonly Change[])[],
     seqs: readonly number[],
   ): void {
+    this.#viewFollowers.changed(file, groups);
     this.#feeds.publishChanges(file, groups, { seqs, review: (table) => this.#askers.review(table) });
   }
 
@@ -136,6 +141,7 @@ export class RealtimeArea {
     this.#connections.stop();
     this.#presence.stop();
     this.#feeds.stop();
+    this.#viewFollowers.stop();
     this.#topics.stop();
   }
 

@@ -1,4 +1,5 @@
 import type { CommonErrorCode, Failure as SocketFailure } from "../../sockets/protocol.ts";
+import type { TableChannel } from "./channel.ts";
 
 /** A message of the server to one connection. Events are serialised in parts, where they are published. */
 export type ServerMessage =
@@ -43,6 +44,13 @@ const CHANNELS =
 
 export const unknownChannel = (name: string): Failure =>
   failure("INVALID_CHANNEL", `There is no channel "${name}": expected ${CHANNELS}`);
+
+/** Refuses a channel of a view of which nobody knows when its records change. */
+export const notLive = ({ address: { namespace, table } }: TableChannel): Failure =>
+  failure(
+    "INVALID_CHANNEL",
+    `${table} is a view that does not say which tables it is made of: databases.${namespace}.views.${table}.live names them`,
+  );
 
 /** Refuses a channel of the wrong kind for the message, or a name that is no channel. */
 export const otherChannel = (name: string, expected: "presence" | "broadcast"): Failure =>

@@ -36,6 +36,7 @@ const FieldDescription = Type.Object({
 type FieldDescription = Static<typeof FieldDescription>;
 
 const TableDescription = Type.Object({
+  view: Type.Optional(Type.Literal(true, { description: "It is a view, which is read-only" })),
   schemaless: Type.Boolean({ description: "Records may have fields other than those listed" }),
   fields: Type.Record(Type.String(), FieldDescription),
   fts: nullable(
@@ -68,12 +69,13 @@ export function describeSchema(databases: NonNullable<PlatformConfig["databases"
   return { namespaces: Object.fromEntries(namespaces) };
 }
 
-function describeTable({ schema, fts, indexes = [] }: TableConfig): TableDescription {
+function describeTable({ schema, fts, indexes = [], view }: TableConfig): TableDescription {
   const fields: TableDescription["fields"] = { id: generated("string", { unique: true }) };
   for (const [name, field] of Object.entries(schema ?? {})) if (field !== false) fields[name] = describeField(field);
   if (schema?.["createdAt"] !== false) fields["createdAt"] ??= generated("datetime");
   if (schema?.["updatedAt"] !== false) fields["updatedAt"] ??= generated("datetime", { onUpdate: "now" });
   return {
+    ...(view === undefined ? {} : { view: true }),
     schemaless: schema === undefined,
     fields,
     fts: fts === undefined ? null : describeSearch(fts),

@@ -37,6 +37,7 @@ export function createTableDoor(deps: {
       const found = deps.namespaces.get(namespace);
       return found === undefined ? null : found.kind === "dynamic";
     },
+    sources: ({ namespace, table }) => deps.namespaces.get(namespace)?.tables.get(table)?.model.view?.live ?? null,
     readAccess(principal, address, { before = null, watch, sight, related } = {}) {
       const { namespace, table } = deps.sources.find(address);
       const asker = (by: LookupWatch | undefined): Asker => {
@@ -94,7 +95,9 @@ export function createTableDoor(deps: {
 }
 
 /** Returns the sample of records for which a rule shows its lookups. */
-function sample({ store }: Table, file: DatabaseFile, about: string | null): TableRecord[] {
+function sample({ model, store }: Table, file: DatabaseFile, about: string | null): TableRecord[] {
+  // No record of a view is ever sent.
+  if (model.view !== null) return [];
   if (about === null) return store.sample(file);
   const record = store.get(file, about);
   return record === null ? [] : [record];

@@ -4,6 +4,7 @@ import { callerLine } from "../../../kernel/observing/caller-line.ts";
 import { FORMER_FORMS, formerMethods, type RecordSource, SourceQuery } from "../../../kernel/records/record-query.ts";
 import type { ConfigProblem } from "../problems.ts";
 import type { Auth, Lookup, NamespaceConfig, PlatformConfig, RuleContext, TableConfig } from "../types.ts";
+import { kindOf } from "./declared-tables.ts";
 
 type Databases = Readonly<Record<string, NamespaceConfig>>;
 type AnyRule = (...args: unknown[]) => unknown;
@@ -58,7 +59,7 @@ function* contextRules(config: PlatformConfig): Generator<ContextRule> {
     for (const [name, rule] of Object.entries(access ?? {})) yield* of(`${path}.access.${name}`, rule, 1, namespace);
     for (const [table, declared] of Object.entries(tables)) {
       for (const [name, rule] of Object.entries(declared.access ?? {})) {
-        yield* of(`${path}.tables.${table}.access.${name}`, rule, name === "update" ? 2 : 1, namespace);
+        yield* of(`${path}.${kindOf(declared)}.${table}.access.${name}`, rule, name === "update" ? 2 : 1, namespace);
       }
     }
   }
@@ -102,8 +103,9 @@ function tryingContext(
   const lookupOf = (name: string, table: string): Lookup => {
     const declared = databases[name]?.tables[table];
     if (declared === undefined) say(`looks up ${name}.${table}, which is not declared`);
+    else if (declared.view !== undefined) say(`looks up ${name}.${table}, which denies: it is a view`);
     const asked = (filter: unknown): void => {
-      const missing = declared === undefined ? null : missingIndex(declared, filter);
+      const missing = declared === undefined || declared.view !== undefined ? null : missingIndex(declared, filter);
       if (missing !== null) say(`looks up ${name}.${table} without an index, which denies: ${missing}`);
     };
     // A stand-in has every field.

@@ -1,6 +1,7 @@
 import type { ConfigProblem } from "../problems.ts";
 import { isPlainObject } from "../shape/report.ts";
 import type { NamespaceConfig, PlatformConfig, TableConfig } from "../types.ts";
+import { kindOf } from "./declared-tables.ts";
 import { indexWarning, isAsyncFunction, SOMEBODY, STAND_IN } from "./lookup-warnings.ts";
 
 type Tables = NamespaceConfig["tables"];
@@ -15,7 +16,7 @@ export function relationWarnings({ databases = {} }: PlatformConfig): ConfigProb
     for (const [table, declared] of Object.entries(tables)) {
       for (const [action, rule] of Object.entries(declared.access ?? {})) {
         if (typeof rule !== "function" || isAsyncFunction(rule)) continue;
-        const path = `databases.${namespace}.tables.${table}.access.${action}`;
+        const path = `databases.${namespace}.${kindOf(declared)}.${table}.access.${action}`;
         for (const message of problemsOf(triedAnswer(rule), declared, tables)) {
           problems.set(`${path} ${message}`, { path, message: `has a relation that makes it deny: ${message}` });
         }
@@ -51,8 +52,8 @@ function* relationProblems(
   { outer, tables }: { outer: TableConfig; tables: Tables },
 ): Generator<string> {
   const table = typeof name === "string" && Object.hasOwn(tables, name) ? tables[name] : undefined;
-  if (table === undefined) {
-    yield `${String(name)} is not a table of its namespace`;
+  if (table === undefined || table.view !== undefined) {
+    yield `${String(name)} is not a table of its namespace${table === undefined ? "" : ", but a view"}`;
     return;
   }
   const equal: string[] = [];

@@ -2,6 +2,7 @@ import { isPromise } from "../../../kernel/maybe-promise.ts";
 import type { ConfigProblem } from "../problems.ts";
 import { fitsRelyingParty } from "../relying-party.ts";
 import type { PlatformConfig, Rule, SignUpFacts, TableAccess, TableConfig, UpdateRule } from "../types.ts";
+import { kindOf } from "./declared-tables.ts";
 import { fixedWarnings } from "./fixed-warnings.ts";
 import { isAsyncFunction, lookupWarnings } from "./lookup-warnings.ts";
 import { relationWarnings, triedAnswer } from "./relation-warnings.ts";
@@ -17,7 +18,9 @@ export function configWarnings(config: PlatformConfig): ConfigProblem[] {
     if (namespace.instance === true && namespace.access === undefined) {
       warnings.push({ path, message: "has no access: only service keys can open or create its instances" });
     }
-    for (const [table, declared] of tables) warnings.push(...tableWarnings(`${path}.tables.${table}`, declared));
+    for (const [table, declared] of tables) {
+      warnings.push(...tableWarnings(`${path}.${kindOf(declared)}.${table}`, declared));
+    }
   }
   for (const [name, bucket] of Object.entries(config.storage?.buckets ?? {})) {
     if (bucket.inline === "sameOrigin") {

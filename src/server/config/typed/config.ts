@@ -18,6 +18,7 @@ import type { RecordOf, WrittenOf } from "./records.ts";
 import type { SchemaShape } from "./schema-shape.ts";
 import type { TypedTrigger, TypedWebhook } from "./triggers.ts";
 import type { TypedUsersTable, WithUsers } from "./users.ts";
+import type { TypedView, WithViews } from "./views.ts";
 
 /** The result of a table's rule. */
 type Verdict<R> = MaybePromise<boolean | FilterOf<R>>;
@@ -48,7 +49,7 @@ interface TypedHooks<R, Context> {
 }
 
 interface TypedTable<Schema, Tables, Namespaces, Jobs>
-  extends Omit<TableConfig, "schema" | "access" | "hooks" | "isUsers"> {
+  extends Omit<TableConfig, "schema" | "access" | "hooks" | "isUsers" | "view"> {
   schema?: Schema & SchemaShape;
   access?: TypedAccess<NoInfer<RecordOf<Schema>>, RuleContextOf<NoInfer<Namespaces>, NoInfer<Tables>>>;
   hooks?: TypedHooks<NoInfer<RecordOf<Schema>>, HookContextOf<NoInfer<Namespaces>, NoInfer<Tables>, NoInfer<Jobs>>>;
@@ -64,9 +65,15 @@ interface TypedInstanceAccess<Context> {
 }
 
 /** `Seen`: the tables of the namespace as rules see them, with that of users. */
-interface TypedNamespace<Tables, Seen, Namespaces, Jobs> extends Omit<NamespaceConfig, "tables" | "access"> {
+interface TypedNamespace<Tables, Seen, Namespaces, Jobs> extends Omit<NamespaceConfig, "tables" | "views" | "access"> {
   access?: TypedInstanceAccess<RuleContextOf<NoInfer<Namespaces>, NoInfer<Seen>>>;
   tables: { [Table in keyof Tables]: TypedTable<Tables[Table], Seen, Namespaces, Jobs> };
+}
+
+/** The views of a namespace. */
+interface TypedViews<Views, Seen, Namespaces> {
+  /** Results of SQL over the tables: see `ViewConfig`. */
+  views?: { [View in keyof Views]: TypedView<Views[View], Seen, Namespaces> };
 }
 
 type SeenIn<All, Name> = Name extends keyof All ? All[Name] : unknown;
@@ -158,21 +165,24 @@ export interface TypedConfig<
   In extends string = never,
   Table extends string = "users",
   Own = unknown,
-  /** The namespaces with the table of users. */
+  Views = unknown,
+  /** The namespaces with the table of users, which rules look up. */
   All = WithUsers<Namespaces, In, Table, Own>,
+  /** The namespaces with their views too, which `app` reads. */
+  Read = WithViews<All, Views>,
 > extends Omit<PlatformConfig, TypedSections> {
   databases?: {
     [Namespace in keyof Namespaces]: TypedNamespace<Namespaces[Namespace], SeenIn<All, Namespace>, All, Jobs>;
-  };
+  } & { [Namespace in keyof Views]: TypedViews<Views[Namespace], SeenIn<All, Namespace>, All> };
   storage?: TypedStorage<Buckets, All>;
   rooms?: { [Room in keyof Rooms]: TypedRoom<Rooms[Room], All> };
   /** Adds routes: see `PlatformConfig`. */
-  routes?: (api: FunctionsApi<AppOf<NoInfer<All>>>) => MaybePromise<Api>;
+  routes?: (api: FunctionsApi<AppOf<NoInfer<Read>>>) => MaybePromise<Api>;
   realtime?: TypedRealtime<All>;
   auth?: TypedAuth<All, In, Table, Own>;
   triggers?: { [Name in keyof Triggers]: TypedTrigger<Triggers[Name], All, Buckets, Jobs> };
-  jobs?: { [Name in keyof Jobs]: TypedJob<Jobs[Name], All, Jobs> };
-  cron?: { [name: string]: TypedCron<All, Jobs> };
+  jobs?: { [Name in keyof Jobs]: TypedJob<Jobs[Name], Read, Jobs> };
+  cron?: { [name: string]: TypedCron<Read, Jobs> };
   webhooks?: { [Name in keyof Webhooks]: TypedWebhook<Webhooks[Name], All, Buckets> };
 }
 

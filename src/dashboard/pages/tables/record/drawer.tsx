@@ -28,7 +28,8 @@ export function RecordDrawer(props: DrawerProps) {
   const source = useRecord(address, isNew ? state.from : id);
   const Form = props.schema.schemaless ? DocumentForm : RecordForm;
   const title = isNew ? `New record in ${address.table}` : id;
-  const panel = state.panel === "rules" && !isRoot ? undefined : state.panel;
+  const hasRules = isRoot && props.schema.view !== true;
+  const panel = state.panel === "rules" && !hasRules ? undefined : state.panel;
   return (
     <Drawer
       opened
@@ -55,7 +56,7 @@ export function RecordDrawer(props: DrawerProps) {
           <Tabs.List mb="md">
             <Tabs.Tab value="fields">Fields</Tabs.Tab>
             <Tabs.Tab value="json">JSON</Tabs.Tab>
-            {isRoot ? <Tabs.Tab value="rules">Rules</Tabs.Tab> : null}
+            {hasRules ? <Tabs.Tab value="rules">Rules</Tabs.Tab> : null}
           </Tabs.List>
           <Tabs.Panel value="fields">
             <Loadable query={source}>{(stored) => <Form {...props} stored={stored} />}</Loadable>

@@ -3,7 +3,7 @@ import type { Scheduler } from "../../../../kernel/time/scheduler.ts";
 import type { ReadAccess, TableDoor } from "../../../access/table-door.ts";
 import { type ChannelFilters, parseChannel, type TableChannel } from "../channel.ts";
 import { RELATIONS_PER_CONNECTION_MAX, SUBSCRIPTIONS_PER_CONNECTION_MAX } from "../limits.ts";
-import { denied, type Failure, failure, unknownChannel } from "../messages.ts";
+import { denied, type Failure, failure, notLive, unknownChannel } from "../messages.ts";
 import type { Asked } from "./askers.ts";
 import {
   type Filters,
@@ -191,6 +191,11 @@ export class Subscribing {
         if (problem !== null) return failure("INVALID_FILTER", problem);
         return this.#refuse(connection, { name: channel.name, id });
       }
+      const sources = tables.sources(channel.address);
+      if (sources?.length === 0) {
+        asked.right.end();
+        return notLive(channel);
+      }
       const before = own.get(key);
       const known = before instanceof TableSubscription && before.name === channel.name ? before.filters : null;
       const { related } = channel;
@@ -200,7 +205,11 @@ export class Subscribing {
         return "problem" in filters ? failure("INVALID_FILTER", filters.problem) : null;
       }
       before?.end();
-      const subscription = new TableSubscription(connection, { channel, id, filters, asked, since }, this.#deps);
+      const subscription = new TableSubscription(
+        connection,
+        { channel, id, filters, asked, since, sources },
+        this.#deps,
+      );
       // Sending may have closed the connection as too slow.
       if (connection.isClosed) subscription.end();
       else {

@@ -12,6 +12,7 @@ import type { ChannelMeter } from "../meter.ts";
 import type { Asked, Asker, Askers, Member } from "./askers.ts";
 import type { Filters } from "./filters.ts";
 import { keyOf, principalOf, type RealtimeConnection, type Subscription, userIdOf } from "./model.ts";
+import type { ViewFollowers } from "./view-followers.ts";
 import { type View, type Views, viewOf } from "./views.ts";
 
 /** Dependencies of all subscriptions to tables. */
@@ -21,6 +22,7 @@ export interface TableSubscriptionDeps {
   askers: Askers;
   replayTime: ReplayTime;
   meter: ChannelMeter;
+  viewFollowers: ViewFollowers;
 }
 
 /** Bounds the time of all replays together in one turn of the event loop. [RT26] */
@@ -86,10 +88,18 @@ export class TableSubscription implements Subscription, Member {
    */
   constructor(
     connection: RealtimeConnection,
-    about: { channel: TableChannel; id: string | null; filters: Filters; asked: Asked; since: number | null },
+    about: {
+      channel: TableChannel;
+      id: string | null;
+      filters: Filters;
+      asked: Asked;
+      since: number | null;
+      /** The tables of a view; null for a table. */
+      sources: readonly string[] | null;
+    },
     deps: TableSubscriptionDeps,
   ) {
-    const { channel, asked } = about;
+    const { channel, asked, sources } = about;
     this.connection = connection;
     this.channel = channel;
     this.id = about.id;
@@ -107,10 +117,12 @@ export class TableSubscription implements Subscription, Member {
     const since = about.since !== null && this.#view === null ? feed.log.renewed(about.since) : about.since;
     const isCovered = since === null || this.#view === null || deps.views.covers(this.#view, since);
     // What other tables had in between, no log knows.
-    const isLost = since !== null && (isRelated(channel) || !(isCovered && feed.log.reaches(since)));
+    const isKnown = sources === null && !isRelated(channel) && isCovered;
+    const isLost = since !== null && !(isKnown && feed.log.reaches(since));
     const position = since === null || isLost ? audience.position : since;
     if (this.#view !== null) deps.views.begin(this.#view, position);
     this.asker?.add(this);
+    if (sources !== null) deps.viewFollowers.add(channel.address, sources, this);
     connection.send({ ...this.#subscribed(position), ...(isLost ? { resync: true } : {}) });
     this.#replay(position);
   }
@@ -187,6 +199,14 @@ export class TableSubscription implements Subscription, Member {
     this.#settleRenewed();
   }
 
+  /** Tells the client of a view that a table of it has changed. */
+  resync(): void {
+    if (this.#isEnded) return;
+    // A user who is being changed is told with the answer of the rule.
+    if (this.isOutdated) this.hasMissedView = true;
+    else this.connection.send({ ...this.#subscribed(this.audience.position), resync: true });
+  }
+
   /** Leaves the audience's topic, where others would wait with it, until the subscription is no longer outdated. [RT6] */
   pause(): void {
     if (this.#isCatchingUp) return;
@@ -197,6 +217,7 @@ export class TableSubscription implements Subscription, Member {
 
   /** Sends the changes committed before the call. Resolves when that is done, or the subscription has ended. [RT241] */
   async flush(): Promise<void> {
+    this.#deps.viewFollowers.flush(this.channel.address, this);
     const { head } = this.feed.log;
     while (!this.#isEnded) {
       const wait = this.#waitFor(head);
@@ -231,6 +252,7 @@ export class TableSubscription implements Subscription, Member {
     this.#settleRenewed();
     this.#settleCaughtUp();
     this.asker?.remove(this);
+    this.#deps.viewFollowers.remove(this.channel.address, this);
     this.audience.topic.leave(this.connection);
     feeds.release(this.feed, this.channel, this.audience);
   }

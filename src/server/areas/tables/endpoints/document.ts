@@ -26,11 +26,15 @@ export function describeTables(namespaces: ReadonlyMap<string, Namespace>, servi
   for (const namespace of namespaces.values()) {
     const { tables, kind } = namespace;
     for (const { model } of tables.values()) describeTable(described, model, endpointsOf(model, kind, service));
-    if (tables.size > 0) describeTransaction(described, namespace, service);
+    if ([...tables.values()].some(({ model }) => model.view === null))
+      describeTransaction(described, namespace, service);
   }
   if (Object.keys(described.schemas).length > 0) Object.assign(described.schemas, OPERATOR_SCHEMAS);
   return described;
 }
+
+/** What can be done with a view. */
+const OF_VIEWS: readonly string[] = ["list", "count", "aggregate", "get"];
 
 const nameOf = ({ namespace, name }: TableModel): string => `${namespace}.${name}`;
 
@@ -57,7 +61,7 @@ function describeTransaction(
   service: TableService,
 ): void {
   const path = `/api/db/${name}${kind === "dynamic" ? "/:instance" : ""}/transaction`;
-  const names = [...tables.values()].map(({ model }) => model);
+  const names = [...tables.values()].map(({ model }) => model).filter(({ view }) => view === null);
   const operations = names.flatMap((model) =>
     tableOperations(
       Type.Literal(model.name),
@@ -79,11 +83,14 @@ function describeTransaction(
 function describeTable({ paths, schemas }: DescribedTables, model: TableModel, endpoints: TableEndpoints): void {
   const name = nameOf(model);
   schemas[name] = answeredRecord(model);
-  schemas[`${name}.insert`] = insertedRecord(model);
-  schemas[`${name}.update`] = updatedRecord(model);
+  if (model.view === null) {
+    schemas[`${name}.insert`] = insertedRecord(model);
+    schemas[`${name}.update`] = updatedRecord(model);
+  }
   for (const [operationName, endpoint] of Object.entries(endpoints)) {
     const isOfFiles = ["file", "fileHead", "signFile"].includes(operationName);
     if (isOfFiles && model.files.length === 0) continue;
+    if (model.view !== null && !OF_VIEWS.includes(operationName)) continue;
     // Records of users come and go with their accounts. [TB782]
     if (model.isUsers && ["insert", "delete"].includes(operationName)) continue;
     const operation = { ...operationOf(endpoint), operationId: `${name}.${operationName}` };

@@ -265,11 +265,8 @@ class Parsing {
     }
     const found = this.#model.siblings.get(table);
     if (found === undefined) {
-      throw badField(
-        `${name}.table`,
-        "invalid_value",
-        `${name}.table: ${table} is not a table of ${this.#model.namespace}`,
-      );
+      const message = `${name}.table: ${table} is not a table of ${this.#model.namespace}, or is a view`;
+      throw badField(`${name}.table`, "invalid_value", message);
     }
     const readable = this.#options.readable?.(found) ?? "all";
     // Rules see every address.

@@ -33,8 +33,8 @@ export async function replayed(
   const grants = new Map<Table, Grant>();
   const mayRead = async (name: string | null, record: TableRecord): Promise<boolean> => {
     const found = name === null ? undefined : tables.get(name);
-    // The table is no longer declared.
-    if (found === undefined) return false;
+    // The table is no longer declared, or a view has its name.
+    if (found === undefined || found.model.view !== null) return false;
     let grant = grants.get(found);
     if (grant === undefined) {
       grant = await rights.grant(asker, found.model, "read");

@@ -181,6 +181,11 @@ export class LookupSession implements LookupCall {
     if (known !== undefined) return { file, cached: known };
     const table = file.namespace.tables.get(name);
     if (table === undefined) throw new LookupMistake(`databases.${address.namespace} has no table "${name}"`);
+    if (table.model.view !== null) {
+      throw new LookupMistake(
+        `databases.${address.namespace}.views.${name} takes no lookups: its SQL runs in another process. Look up its tables`,
+      );
+    }
     const cached: CachedTable = { table: table.full ?? table, lookup: null, version: 0, results: new Map() };
     file.tables.set(name, cached);
     return { file, cached };

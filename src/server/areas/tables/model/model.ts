@@ -1,6 +1,8 @@
 import { instantOf } from "../../../../kernel/time/iso-datetime.ts";
 import { checkedFields } from "../../../config/sections/tables/checked-fields.ts";
 import { IDS_DEFAULT, referenceOf, typeOf } from "../../../config/sections/tables/fields.ts";
+import { VIEW_DOCUMENT } from "../../../config/sections/tables/view-sample.ts";
+import { viewSource } from "../../../config/sections/tables/view-sql.ts";
 import type { Field, FieldType, FullTextSearch, Index, NamespaceConfig, TableConfig } from "../../../config/types.ts";
 import {
   type DeclaredColumn,
@@ -68,6 +70,12 @@ export interface ReferenceEdge {
   mayBeHidden: boolean;
 }
 
+/** A view: the result of SQL over the tables of its namespace. */
+export interface View {
+  /** The tables whose changes are told to subscribers; none: nobody can subscribe. */
+  live: readonly string[];
+}
+
 /** A table, compiled at start from the checked config. */
 export interface TableModel {
   namespace: string;
@@ -103,6 +111,10 @@ export interface TableModel {
   /** References from this table to others. */
   outgoing: ReferenceEdge[];
   incoming: ReferenceEdge[];
+  /** The view of which these are the records; null for tables. */
+  view: View | null;
+  /** The text before each SELECT: it says what the name of a view stands for. Empty for tables. */
+  source: string;
   /** Whether it is the table of users. Its `email` is the address that everybody may see. */
   isUsers: boolean;
   /** The table of users as the server sees it, with all addresses; null for other tables. */
@@ -141,12 +153,28 @@ export function compileTables(
   tables: Readonly<Record<string, TableConfig>>,
 ): Map<string, TableModel> {
   const models = new Map(Object.entries(tables).map(([name, config]) => [name, compileTable(namespace, name, config)]));
+  const stored = new Map([...models].filter(([, { view }]) => view === null));
   for (const model of models.values()) {
-    model.siblings = models;
-    joinReferences(model, models);
+    model.siblings = stored;
+    joinReferences(model, stored);
     if (model.isUsers) model.full = withAddresses(model);
+    const { view } = model.config;
+    if (view !== undefined) model.source = viewSource(model.name, view.sql, narrowedTables(stored));
   }
   return models;
+}
+
+/** Returns the SELECT of what views see of tables that have other columns too: no address that is not for everybody. */
+function narrowedTables(tables: ReadonlyMap<string, TableModel>): ReadonlyMap<string, string> {
+  const narrowed = new Map<string, string>();
+  for (const { name, sql, columns, isUsers, isSchemaless } of tables.values()) {
+    if (!isUsers && !isSchemaless) continue;
+    const seen = columns.map((column) =>
+      column.name === DOCUMENT_COLUMN ? `${column.sql} AS ${quoteIdentifier(VIEW_DOCUMENT)}` : column.sql,
+    );
+    narrowed.set(name, `SELECT ${seen.join(", ")} FROM main.${sql}`);
+  }
+  return narrowed;
 }
 
 /** Returns the table of users with all addresses: the same records, by the same indexes. */
@@ -178,7 +206,7 @@ function compileTable(namespace: string, name: string, config: TableConfig): Tab
     files: columns.filter((column): column is FileColumn => column.file !== null),
     fixed: columns.filter(({ field }) => field?.fixed === true).map(({ name }) => name),
     datetimes: columns.filter(({ type }) => type === "datetime").map(({ name }) => name),
-    indexes: compileIndexes(name, columns, config),
+    indexes: config.view === undefined ? compileIndexes(name, columns, config) : [],
     checks: checkedFields(columns),
     sql: quoteIdentifier(name),
     selectList: columns.map((column) => column.sql).join(", "),
@@ -188,6 +216,8 @@ function compileTable(namespace: string, name: string, config: TableConfig): Tab
     siblings: NO_SIBLINGS,
     outgoing: [],
     incoming: [],
+    view: config.view === undefined ? null : { live: config.view.live },
+    source: "",
     isUsers: config.isUsers === true,
     full: null,
   };
@@ -224,7 +254,8 @@ function compileColumns(table: string, config: TableConfig): [Column, ...Column[
     });
   }
   for (const name of ["createdAt", "updatedAt"]) {
-    if (config.schema?.[name] !== false) columns.push(auto(name, "datetime"));
+    // The field of a view may have this name.
+    if (config.schema?.[name] === undefined) columns.push(auto(name, "datetime"));
   }
   return columns;
 }
@@ -290,7 +321,7 @@ function joinReferences(model: TableModel, models: ReadonlyMap<string, TableMode
     if (to === undefined || toColumn === undefined) continue;
     const edge = { from: model, column, to, toColumn, onDelete, mayBeHidden };
     model.outgoing.push(edge);
-    to.incoming.push(edge);
+    if (model.view === null) to.incoming.push(edge);
   }
 }
 
@@ -382,7 +413,7 @@ export function declaredNamespaces(
     return {
       name,
       isDynamic: config.instance === true,
-      tables: models.map(declareTable),
+      tables: models.filter(({ view }) => view === null).map(declareTable),
       ...(users === undefined ? {} : { first: { table: users.name, column: BIRTH_COLUMN } }),
     };
   });

@@ -259,7 +259,7 @@ export function aggregateSql(
   const order = [...ordered, ...groups.map(placeOf)].join(", ");
   return {
     sql:
-      `SELECT ${columns.map(({ sql }) => sql).join(", ")} FROM ${model.sql}` +
+      `${model.source}SELECT ${columns.map(({ sql }) => sql).join(", ")} FROM ${model.sql}` +
       `${index === null ? "" : ` INDEXED BY ${quoteIdentifier(index)}`}${where === null ? "" : ` WHERE ${where.sql}`}` +
       `${grouping === "" ? "" : ` GROUP BY ${grouping}`}${order === "" ? "" : ` ORDER BY ${order}`} LIMIT ${limit}`,
     params: [...columns.flatMap(({ params }) => params), ...(where?.params ?? [])],

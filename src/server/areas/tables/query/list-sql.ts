@@ -125,9 +125,10 @@ export const prepareCount = (model: TableModel, matches: Matches): PreparedCount
 });
 
 function countOf(model: TableModel, { where, index }: Matches): SqlCondition | null {
-  if (where === null) return null;
+  if (where === null)
+    return model.view === null ? null : { sql: `${model.source}SELECT count(*) FROM ${model.sql}`, params: [] };
   const source = from(model, index?.by === "range" ? index.name : null);
-  return { sql: `SELECT count(*) FROM ${source}${whereSql([where])}`, params: where.params };
+  return { sql: `${model.source}SELECT count(*) FROM ${source}${whereSql([where])}`, params: where.params };
 }
 
 /** Returns the statements that count few matches by an index, or among what an R-tree finds; null when neither finds them. */
@@ -200,7 +201,7 @@ function pageBy(model: TableModel, query: ListQuery, index: string | null): SqlC
   const order = orderBy(sort, { reverse });
   const conditions = pageConditions(model, query);
   return {
-    sql: `SELECT ${selected(query)} FROM ${from(model, index)}${whereSql(conditions)} ORDER BY ${order.sql} ${limitSql(limit, offset)}`,
+    sql: `${model.source}SELECT ${selected(query)} FROM ${from(model, index)}${whereSql(conditions)} ORDER BY ${order.sql} ${limitSql(limit, offset)}`,
     params: [...paramsOf(conditions), ...order.params, ...(offset === 0 ? [] : [offset])],
   };
 }

@@ -21,6 +21,7 @@ import { idsOf, type PreparedCount, type PreparedList } from "./list-sql.ts";
 import type { Matches } from "./matches.ts";
 import type { Shaped, ShapedList } from "./prepared-reads.ts";
 import { createQuickReads, fewer, firstNumber, hasFewCandidates, number } from "./quick-reads.ts";
+import { createViewPages } from "./view-reads.ts";
 
 interface Total {
   value: number;
@@ -103,7 +104,9 @@ export interface Pages {
 }
 
 /** Lists and counts of a table, memoised. */
-export const pagesOf = perTable(({ model, store }) => createPages(model, store.codec));
+export const pagesOf = perTable((table) =>
+  table.model.view === null ? createPages(table.model, table.store.codec) : createViewPages(table),
+);
 
 function createPages(model: TableModel, codec: Codec): Pages {
   const { name, isSchemaless } = model;

@@ -112,11 +112,11 @@ export function createPreparedReads(model: TableModel, cache: ShapeCache): Prepa
   };
 }
 
-function oneOf({ selectList, sql }: TableModel, column: Column, grant: Grant): SqlCondition {
+function oneOf({ selectList, sql, source }: TableModel, column: Column, grant: Grant): SqlCondition {
   const rule = grant.kind === "filter" ? filterToSql(grant.filter, `${sql}.`) : null;
   const behind = rule === null ? "" : ` AND (${rule.sql})`;
   return {
-    sql: `SELECT ${selectList} FROM ${sql} WHERE ${column.sql} = ${VALUE}${behind} LIMIT 1`,
+    sql: `${source}SELECT ${selectList} FROM ${sql} WHERE ${column.sql} = ${VALUE}${behind} LIMIT 1`,
     params: rule?.params ?? [],
   };
 }

@@ -35,6 +35,7 @@ import type { Matches } from "./matches.ts";
 import { type Page, pagesOf } from "./pages.ts";
 import { preparedOf } from "./prepared-reads.ts";
 import { createReadableTables, NO_RELATIONS } from "./readable-tables.ts";
+import { findInView } from "./view-reads.ts";
 
 export const tooManyToAsk = (): AppError =>
   badRequest(
@@ -137,7 +138,7 @@ export function createReads({ rights, expanding }: { rights: RecordRights; expan
       const query = asked.query();
       const fields = parseFields(model, query.fields);
       const expand = parseExpand(model, query.expand);
-      return chain(find(source, id, granted), (record) => {
+      return chain(find(source, id, granted, asked), (record) => {
         countRows(record === null ? 0 : 1);
         if (record === null) {
           // The rule would have seen the record: anonymous callers do not learn whether it exists. [TB53]
@@ -196,7 +197,7 @@ function createListed(
     chain(grant(asked.principal, source), (granted) => {
       const { file, table } = source;
       // In the table of users, callers see different addresses.
-      const isForAll = granted.kind === "all" && !table.model.isUsers;
+      const isForAll = granted.kind === "all" && !table.model.isUsers && table.model.view === null;
       const text = file === null || !isForAll ? undefined : asked.queryText?.();
       file?.assertReadable();
       const known = file === null || text === undefined ? null : kept.find(file, table.model, text);
@@ -219,7 +220,13 @@ function createListed(
 function createFinding() {
   const turns = new Scheduler();
   /** Finds a record. Long ones are decoded one after another, over several turns of the event loop. [TB105] */
-  return ({ table, file }: Source, id: string, granted: Grant): MaybePromise<TableRecord | null> => {
+  return (
+    { table, file }: Source,
+    id: string,
+    granted: Grant,
+    caller: ReadCaller,
+  ): MaybePromise<TableRecord | null> => {
+    if (file !== null && table.model.view !== null) return findInView(table, file, id, { granted, caller });
     const one = granted.kind === "filter" ? preparedOf(table).one(table.model.id, granted) : null;
     const record = file === null ? null : table.store.read(file, id, one);
     return record instanceof LongRecord ? turns.run(decoded(record)) : record;

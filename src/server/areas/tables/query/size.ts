@@ -1,4 +1,5 @@
 import { existsSync, statSync } from "node:fs";
+import { badRequest } from "../../../../kernel/errors.ts";
 import { chain, type MaybePromise } from "../../../../kernel/maybe-promise.ts";
 import { SERVER } from "../../../access/principal.ts";
 import type { TableAddress } from "../../../access/table-door.ts";
@@ -25,6 +26,7 @@ export const createMeasuring =
   (sources: Sources): MeasureTable =>
   (address) =>
     chain(sources.forReading(SERVER, address), ({ table: { model }, file }) => {
+      if (model.view !== null) throw badRequest(`${model.name} is a view, which stores nothing`);
       if (file === null) return { rows: 0, bytes: 0, fileBytes: 0 };
       const rows = file.rowCount(model.name);
       const bytes = file.tableBytes(model.name) ?? Math.round(rows * averageBytes(model, file));

@@ -1,4 +1,4 @@
-import { notFound } from "../../../../kernel/errors.ts";
+import { badRequest, notFound } from "../../../../kernel/errors.ts";
 import { jsonCopy, plainCopy } from "../../../../kernel/json/copy.ts";
 import { isPromise } from "../../../../kernel/maybe-promise.ts";
 import { formerMethods, SourceQuery } from "../../../../kernel/records/record-query.ts";
@@ -75,6 +75,9 @@ export function createTransactionHandle(
         if (found !== undefined) return found;
         const table = tables.get(name);
         if (table === undefined) throw notFound(`There is no table "${name}" in this namespace`);
+        if (table.model.view !== null) {
+          throw badRequest(`${name} is a view, and no part of a transaction: its SQL runs in another process`);
+        }
         const made = createTransactionTable(scope, table);
         known.set(name, made);
         return made;

@@ -75,6 +75,10 @@ export function createTrials(deps: TrialDeps): TryRules {
   const sources = createSources({ ...deps, instances, lookups });
   return async (principal, { address, operations, ...request }) => {
     const { namespace, table } = sources.find(address);
+    if (table.model.view !== null) {
+      const message = `table: ${address.table} is a view, whose read rule cannot be tried on a record`;
+      throw badField("table", "invalid_value", message);
+    }
     const { file } = await sources.forReading(SERVER, address);
     const record = recordOf(deps, table, file, request);
     const sent = request.record ?? record;

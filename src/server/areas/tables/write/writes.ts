@@ -9,6 +9,7 @@ import { RESTARTS_MAX } from "../limits.ts";
 import type { RuleScope } from "../lookups/calls.ts";
 import type { TableModel } from "../model/model.ts";
 import { StoredBytes } from "../model/record-size.ts";
+import { refuseViewWrites } from "../query/view-reads.ts";
 import { askAccount } from "../records/asked-changes.ts";
 import { refuseAccountWrites } from "../records/users-view.ts";
 import { type Asker, denied, mayAllow, NONE, type RecordRights } from "../rules/access.ts";
@@ -55,6 +56,7 @@ export interface Writes {
 export const createGranting =
   (rights: RecordRights): Writes["grants"] =>
   (asker, model, actions, { demand = "each", isBatch = false } = {}) => {
+    refuseViewWrites(model);
     // What a batch may have is asked before its operations are known.
     if (demand !== "either" || !actions.includes("delete")) refuseAccountWrites(model, actions);
     const asked = ["read" as const, ...actions].map((action) => rights.grant(asker, model, action));

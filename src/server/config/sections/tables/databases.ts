@@ -7,6 +7,7 @@ import { tableNameProblem } from "../../shape/names.ts";
 import { named, refined, related, rule, whole } from "../../shape/schema.ts";
 import { checkRelations } from "./relations.ts";
 import { type TableConfig, TableShape } from "./tables.ts";
+import { checkViews, type ViewConfig, ViewShape } from "./views.ts";
 
 type InstanceRule = boolean | ((auth: Auth | null, instanceId: string, context: RuleContext) => MaybePromise<boolean>);
 
@@ -35,8 +36,10 @@ const Namespace = related(
     /** The limits of an instance's size and of a user's instances, for dynamic namespaces only. No quota by default. */
     quota: Type.Optional(quota),
     tables: named(Type.Unsafe<TableConfig>(TableShape), tableNameProblem),
+    /** Results of SQL over the tables, which are read like tables. */
+    views: Type.Optional(named(Type.Unsafe<ViewConfig>(ViewShape), tableNameProblem)),
   }),
-  ({ instance, access, quota, tables }, report) => {
+  ({ instance, access, quota, tables, views }, report) => {
     if (access !== undefined && instance !== true) {
       report
         .at("access")
@@ -44,6 +47,7 @@ const Namespace = related(
     }
     if (quota !== undefined && instance !== true) report.at("quota").say("is for namespaces with instance: true");
     checkRelations(tables, report.at("tables"));
+    checkViews(views, tables, report);
   },
 );
 export interface NamespaceConfig extends Static<typeof Namespace> {}

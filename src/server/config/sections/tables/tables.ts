@@ -120,4 +120,6 @@ export const TableShape = Type.Object({
 export interface TableConfig extends Static<typeof TableShape> {
   /** Whether it is the table that `auth.users` declares. Set by the check of the config, in which it cannot be written. */
   isUsers?: true;
+  /** The SQL and the sources of a view, which has no records of its own. Set by the check of the config, as `isUsers` is. */
+  view?: { sql: string; live: readonly string[] };
 }
