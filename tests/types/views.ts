@@ -40,8 +40,7 @@ const config = defineConfig({
           sql: "SELECT id, genre FROM films",
           schema: { genre: { type: "string" } },
           access: { read: () => [some("members", [["filmId", "==", field("id")]])] },
-          // @ts-expect-error: no such table
-          live: ["film"],
+          live: ["films"],
         },
       },
     },

@@ -1399,6 +1399,32 @@ describe("views", () => {
     test(`[CF352, CF353] ${what} may make a view`, () => expect(problemsOf(config)).toEqual([]));
   }
 
+  test("[CF352] SQL that reaches for more than the declared columns of declared tables is refused", () => {
+    const reaching = [
+      "SELECT id, _platform_address FROM people",
+      "SELECT id FROM main.people",
+      'SELECT id FROM "main"."people"',
+      "SELECT id FROM [main].people",
+      "SELECT id FROM temp.people",
+      "SELECT m.id FROM people m, main . people n",
+      "SELECT (SELECT group_concat(name) FROM sqlite_schema) AS id FROM people",
+      "SELECT sql AS id FROM sqlite_temp_master",
+      "SELECT name AS id FROM pragma_database_list",
+      "SELECT name AS id FROM dbstat",
+      "WITH x AS (SELECT * FROM sqlite_schema) SELECT name AS id FROM x",
+      "SELECT id FROM _platform_outbox",
+      "SELECT id || oid AS id FROM people",
+      "SELECT id || people._rowid_ AS id FROM people",
+      "SELECT id FROM people UNION ALL SELECT name FROM sqlite_master",
+      "ATTACH 'a.db' AS other",
+      "SELECT _platform_bucket(createdAt, 'day', 'UTC') AS id FROM people",
+    ];
+    const config = (text: string) => ({ auth: { users: { in: "shared", table: "people" } }, ...sql(text) });
+    for (const text of reaching)
+      expect([text, ...problemsOf(config(text))]).toEqual([text, expect.stringContaining(".views.top.sql: ")]);
+    expect(problemsOf(config("SELECT id, email FROM people"))).toEqual([]);
+  });
+
   test("[CF351] the warnings about a view name it where it is declared", () => {
     const config = view({ sql: "SELECT id FROM films", schema: {} });
     const open = view({

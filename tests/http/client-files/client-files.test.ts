@@ -37,6 +37,14 @@ export default defineConfig({
           access: { read: true, insert: (auth, film) => film.stars === null || film.stars > 0 },
         },
       },
+      views: {
+        best: {
+          sql: "SELECT id, title, stars FROM films WHERE stars > 3",
+          schema: { title: { type: "string", required: true }, stars: { type: "integer" } },
+          access: { read: (auth, film) => auth !== null && film.title.length > 0 && [["stars", ">", 4]] },
+          live: ["films"],
+        },
+      },
     },
   },
   routes: (api) =>
@@ -162,6 +170,11 @@ export async function planOf(id: string): Promise<"free" | "paid" | undefined> {
   console.log(user?.displayName?.length);
   return user?.plan;
 }
+
+export async function best(): Promise<string[]> {
+  const { items } = await client.db("shared").table("best").where("stars", "==", 5).list();
+  return items.map(({ title, stars }) => title + String(stars?.toFixed()));
+}
 `;
 /** Each line after a comment is an error. */
 const MISTAKES = `import { createClient } from "platform/client";
@@ -177,6 +190,8 @@ void films.where("stars", ">", "four");
 void films.sort("titel");
 // @ts-expect-error: no such table
 client.db("shared").table("film");
+// @ts-expect-error: the view gives no such field
+void client.db("shared").table("best").sort("createdAt");
 // @ts-expect-error: no such namespace
 client.db("shred");
 // @ts-expect-error: a record has no such member

@@ -18,7 +18,7 @@ import type { RecordOf, WrittenOf } from "./records.ts";
 import type { SchemaShape } from "./schema-shape.ts";
 import type { TypedTrigger, TypedWebhook } from "./triggers.ts";
 import type { TypedUsersTable, WithUsers } from "./users.ts";
-import type { TypedView, WithViews } from "./views.ts";
+import type { AnyViews, TypedViews, WithViews } from "./views.ts";
 
 /** The result of a table's rule. */
 type Verdict<R> = MaybePromise<boolean | FilterOf<R>>;
@@ -68,12 +68,8 @@ interface TypedInstanceAccess<Context> {
 interface TypedNamespace<Tables, Seen, Namespaces, Jobs> extends Omit<NamespaceConfig, "tables" | "views" | "access"> {
   access?: TypedInstanceAccess<RuleContextOf<NoInfer<Namespaces>, NoInfer<Seen>>>;
   tables: { [Table in keyof Tables]: TypedTable<Tables[Table], Seen, Namespaces, Jobs> };
-}
-
-/** The views of a namespace. */
-interface TypedViews<Views, Seen, Namespaces> {
   /** Results of SQL over the tables: see `ViewConfig`. */
-  views?: { [View in keyof Views]: TypedView<Views[View], Seen, Namespaces> };
+  views?: AnyViews;
 }
 
 type SeenIn<All, Name> = Name extends keyof All ? All[Name] : unknown;
@@ -171,9 +167,9 @@ export interface TypedConfig<
   /** The namespaces with their views too, which `app` reads. */
   Read = WithViews<All, Views>,
 > extends Omit<PlatformConfig, TypedSections> {
-  databases?: {
-    [Namespace in keyof Namespaces]: TypedNamespace<Namespaces[Namespace], SeenIn<All, Namespace>, All, Jobs>;
-  } & { [Namespace in keyof Views]: TypedViews<Views[Namespace], SeenIn<All, Namespace>, All> };
+  databases?:
+    | { [Namespace in keyof Views]: TypedViews<Views[Namespace], SeenIn<All, Namespace>, All> }
+    | { [Namespace in keyof Namespaces]: TypedNamespace<Namespaces[Namespace], SeenIn<All, Namespace>, All, Jobs> };
   storage?: TypedStorage<Buckets, All>;
   rooms?: { [Room in keyof Rooms]: TypedRoom<Rooms[Room], All> };
   /** Adds routes: see `PlatformConfig`. */

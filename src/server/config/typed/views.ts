@@ -24,8 +24,25 @@ interface TypedViewAccess<R, Context> {
   read?: boolean | ((auth: Auth | null, record: R, context: Context) => MaybePromise<boolean | FilterOf<R>>);
 }
 
+/**
+ * Views as any of them are. With `TypedViews` beside it in a union, from which schemas and the parameters of rules are inferred: in an
+ * intersection of mapped types TypeScript 5.4 infers nothing. A type with a signature here would take those parameters' types away.
+ */
+export interface AnyViews {
+  [view: string]: Omit<ViewConfig, "access"> & {
+    // biome-ignore lint/complexity/noBannedTypes: any other type of functions has a signature
+    access?: { read?: boolean | Function };
+  };
+}
+
+/** The views of a namespace. No config is of this type, so that a mistake in one is named by the type of namespaces. */
+export interface TypedViews<Views, Own, Namespaces> {
+  tables?: never;
+  views?: { [View in keyof Views]: TypedView<Views[View], Own, Namespaces> };
+}
+
 /** A view whose rule knows its records. `Own`: the tables of its namespace. */
-export interface TypedView<Schema, Own, Namespaces> extends Omit<ViewConfig, "schema" | "access" | "live"> {
+interface TypedView<Schema, Own, Namespaces> extends Omit<ViewConfig, "schema" | "access" | "live"> {
   /** The fields that the SQL gives: see `ViewConfig`. */
   schema: Schema & { readonly [field: string]: Field };
   /** The rule of reading: see `ViewConfig`. */

@@ -9,8 +9,8 @@ import type { Column, TableModel } from "../model/model.ts";
 import type { Table } from "../records/namespaces.ts";
 import { pageBounds } from "../records/store.ts";
 import type { Grant } from "../rules/access.ts";
-import type { Pages } from "./pages.ts";
-import { preparedOf } from "./prepared-reads.ts";
+import type { PreparedCount } from "./list-sql.ts";
+import { preparedOf, type Shaped, type ShapedList } from "./prepared-reads.ts";
 
 /** Refuses a write to a view. Errors: 405. [TB865] */
 export function refuseViewWrites({ view, name }: TableModel): void {
@@ -23,11 +23,11 @@ export function refuseViewWrites({ view, name }: TableModel): void {
  * Returns lists and counts of a view. Its SQL may take any time, so it runs in a query process, where it can be ended. Nothing is
  * kept: what it finds depends on all tables that it asks, and may depend on the time. [TB861]
  */
-export function createViewPages({ model, store: { codec } }: Pick<Table, "model" | "store">): Pages {
+export function createViewPages({ model, store: { codec } }: Pick<Table, "model" | "store">) {
   const count = async (file: DatabaseFile, { sql, params }: SqlCondition, caller: ReadCaller | undefined) =>
     Number((await file.read(sql, params, { caller }))[0]?.[0] ?? 0);
   return {
-    async list(file, { made, values }, caller) {
+    async list(file: DatabaseFile, { made, values }: ShapedList, caller?: ReadCaller) {
       const { page, columns, total } = made;
       const [{ records, isCut }, counted] = await Promise.all([
         readRecords(file, bound(page, values), { model, codec, columns, caller }),
@@ -37,9 +37,9 @@ export function createViewPages({ model, store: { codec } }: Pick<Table, "model"
       countRows(records.length);
       return { records, total: counted, isCut };
     },
-    count: (file, { made: { total }, values }, caller) =>
+    count: (file: DatabaseFile, { made: { total }, values }: Shaped<PreparedCount>, caller?: ReadCaller) =>
       total === null ? 0 : count(file, bound(total, values), caller),
-    ids: () => Promise.reject(new Error(`${model.name} is a view, and no write asks for its ids`)),
+    ids: (): Promise<string[]> => Promise.reject(new Error(`${model.name} is a view, and no write asks for its ids`)),
   };
 }
 
