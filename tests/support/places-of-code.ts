@@ -19,6 +19,7 @@ export const PLACES_OF_CODE = [
   "databases.*.tables.*.hooks.beforeDelete",
   "databases.*.tables.*.hooks.beforeInsert",
   "databases.*.tables.*.hooks.beforeUpdate",
+  "databases.*.views.*.access.read",
   "jobs.*.run",
   "realtime.access.broadcast",
   "realtime.access.presence",
