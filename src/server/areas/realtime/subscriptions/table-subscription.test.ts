@@ -40,7 +40,7 @@ function world(clock: Clock, changeCount: number) {
     };
     return new TableSubscription(
       connection as never,
-      { ...about, asked: { access }, since: start } as never, // the parts that are read
+      { ...about, asked: { access }, since: start, sources: null } as never, // the parts that are read
       deps,
     );
   };
