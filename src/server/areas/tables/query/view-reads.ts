@@ -39,6 +39,7 @@ export function createViewPages({ model, store: { codec } }: Pick<Table, "model"
     },
     count: (file: DatabaseFile, { made: { total }, values }: Shaped<PreparedCount>, caller?: ReadCaller) =>
       total === null ? 0 : count(file, bound(total, values), caller),
+    isFew: () => false,
     ids: (): Promise<string[]> => Promise.reject(new Error(`${model.name} is a view, and no write asks for its ids`)),
   };
 }
