@@ -70,9 +70,15 @@ const emptyText = ({ view }: TableSchema): string =>
 const placeOf = ({ namespace, instance }: TableAddress): string =>
   instance === null ? namespace : `${namespace} / ${instance}`;
 
+/** Returns whether an administrator may change records so; never those of a view. */
+function useRightTo({ namespace, table }: TableAddress, { view }: TableSchema): (action: string) => boolean {
+  const { may } = useRights();
+  return (action) => view !== true && may("db", namespace, table, action);
+}
+
 function TableOf({ address, schema }: { address: TableAddress; schema: TableSchema }) {
   const server = useServer();
-  const { may } = useRights();
+  const rightTo = useRightTo(address, schema);
   const { state, change } = usePageState<TableState>();
   const { sort = null, q = "", record, tab } = state;
   const [filter, orFilter] = [conditionsOf(state.filter), conditionsOf(state.orFilter)];
@@ -83,8 +89,6 @@ function TableOf({ address, schema }: { address: TableAddress; schema: TableSche
     [filter, orFilter, sort, q],
   );
   const rows = useRows(address, listing, pages);
-  const rightTo = (action: string): boolean =>
-    schema.view !== true && may("db", address.namespace, address.table, action);
   const remove = (ids: readonly string[]): void => {
     deleteSoon(server, address, ids);
     setSelected(new Set());
