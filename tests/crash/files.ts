@@ -42,6 +42,8 @@ function faultsOfFile(path: string): string[] {
       sqlite.run(`INSERT INTO ${quote(table)}(${quote(table)}) VALUES ('integrity-check')`);
       faults.push(...faultsOfIndex(sqlite, table));
     }
+    // A power cut may leave the file of an instance empty whose first write was not answered.
+    if (tables.length > 0) faults.push(...faultsOfCommits(sqlite));
     if (tables.includes("_platform_counts")) faults.push(...faultsOfCounts(sqlite));
     return faults;
   } catch (cause) {
@@ -70,6 +72,17 @@ function faultsOfIndex(sqlite: Database, table: string): string[] {
   const [more, less] = [difference("terms_kept", "terms_anew"), difference("terms_anew", "terms_kept")].flat();
   for (const name of ["terms_kept", "terms_anew", "anew"]) sqlite.run(`DROP TABLE temp.${name}`);
   return more === 0 && less === 0 ? [] : [`${table} has ${more} words that no record has, and lacks ${less}`];
+}
+
+/** Against the row of the last commit, which every file has. 0: nothing has been committed. */
+function faultsOfCommits(sqlite: Database): string[] {
+  const rows = sqlite
+    .query<{ number: number; nonce: number; file: string }, []>("SELECT * FROM _platform_commit")
+    .all();
+  const [row] = rows;
+  if (row === undefined || rows.length > 1) return [`it has ${rows.length} commit rows`];
+  const isSound = row.number === 0 ? row.file === "" : row.nonce > 0 && row.file !== "";
+  return isSound ? [] : [`its commit row is ${JSON.stringify(row)}`];
 }
 
 function faultsOfCounts(sqlite: Database): string[] {

@@ -369,3 +369,39 @@ test("[DB361] a database closes only once the observer of its commits has been w
   expect(logBytes(path)).toBe(0);
   file = openSqlFile(path);
 });
+
+test("[DB362] a database of before gets the row when it is opened, with everything in it, and goes on with it later", async () => {
+  const old = join(directory, "old.db");
+  {
+    using before = new Database(old);
+    before.run("CREATE TABLE kept (x)");
+    before.run("INSERT INTO kept VALUES ('of 0.2')");
+  }
+  let opened = openSqlFile(old);
+  expect([opened.gate.number, opened.gate.isRewritten]).toEqual([0, true]);
+  const writer = new Queries({
+    file: opened,
+    role: "writer",
+    processesMax: 1,
+    room: createAnswerRoom(),
+    clock: systemClock,
+  });
+  await ask(writer, "INSERT INTO kept VALUES ('later')");
+  const { number, file: id } = opened.gate;
+  await writer.stop();
+  await opened.close();
+  opened = openSqlFile(old);
+  expect([opened.gate.number, opened.gate.file, opened.gate.isRewritten]).toEqual([number, id, false]);
+  await opened.close();
+  using found = new Database(old, { readonly: true });
+  expect(found.query("SELECT x FROM kept").values()).toEqual([["of 0.2"], ["later"]]);
+});
+
+test("[DB362] a database whose user has made a table of that name is refused, with its name", () => {
+  const taken = join(directory, "taken.db");
+  {
+    using own = new Database(taken);
+    own.run("CREATE TABLE _platform_commit (mine)");
+  }
+  expect(() => openSqlFile(taken)).toThrow(taken);
+});
