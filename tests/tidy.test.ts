@@ -280,6 +280,19 @@ describe("sources", () => {
     "areas/d1/process/execute.ts": "asks the gate",
   };
 
+  /** Each place that names the file of a WAL. */
+  const WALS: Readonly<Record<string, string>> = {
+    "cli/doctor/checks.ts": "its size",
+    "areas/backup/layout.ts": "what backups leave out",
+    "areas/d1/database-file.ts": "its size",
+    "areas/system/health.ts": "its size",
+    "areas/triggers/index.ts": "whether one was left",
+    "db/files/database-file.ts": "whether one was left, and removes that of a file that could not be made",
+    "db/instances/instance-listing.ts": "its size, and removes that of a deleted instance",
+    "db/open-unchanged.ts": "whether one was left",
+    "db/writer/wal-sync.ts": "syncs it",
+  };
+
   test("commit and end a WAL at known places only", () => {
     const places = (allowed: Readonly<Record<string, string>>, pattern: RegExp) => {
       const found = sources.filter((path) => path.startsWith("src/server/") && pattern.test(codeOf(path)));
@@ -295,6 +308,7 @@ describe("sources", () => {
     const connections =
       /new (?:Database|DatabaseSync)\((?!":memory:")(?![^;]*(?:read[oO]nly: (?:!0|true)|SQLITE_OPEN_READONLY))/;
     expect(places(CONNECTIONS, connections)).toEqual({ unknown: [], gone: [] });
+    expect(places(WALS, /-wal["`|]/)).toEqual({ unknown: [], gone: [] });
   });
 
   test("leave no open work, and disable no checker", () => {

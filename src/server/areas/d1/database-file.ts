@@ -15,6 +15,7 @@ export class SqlFile {
   readonly path: string;
   readonly gate: CommitGate;
   readonly #kept: Database;
+  #isClosed = false;
 
   /** Opens the file, or creates it. Errors: one that names the file and the problem. */
   constructor(path: string, { engine, ids }: { engine: Pick<StorageEngine, "gate">; ids: Ids }) {
@@ -38,8 +39,9 @@ export class SqlFile {
     }
   }
 
-  /** Returns the pages in the write-ahead log. Its file may be longer. */
+  /** Returns the pages in the write-ahead log, whose file may be longer; 0 once it is closed. */
   loggedPages(): number {
+    if (this.#isClosed) return 0;
     const [found] = this.#kept.query<{ log: number }, []>("PRAGMA wal_checkpoint(NOOP)").all();
     return Math.max(0, found?.log ?? 0);
   }
@@ -47,6 +49,7 @@ export class SqlFile {
   /** Closes the file, which ends its write-ahead log. Call it when no process has the file open. */
   async close(): Promise<void> {
     await this.gate.restarting();
+    this.#isClosed = true;
     this.gate.close();
     this.#kept.close();
   }
