@@ -20,7 +20,7 @@ export function createAccount(context: ClientContext, signIns: SignIns): Account
   const done = async (request: Promise<unknown>) => void (await request);
   const enter = async (path: string, body: object) => complete(await post<SignInAnswer>(path, body));
   const { register, signIn } = createPasskeys(context, signIns);
-  const { begin, redirectResult } = createOAuth(context, signIns);
+  const { begin, ...pages } = createOAuth(context, signIns);
   /** Returns the updated user, and stores it unless the user signed out, or another one signed in, during the request. */
   const takeUser = async (answer: { user: User }) => {
     await session.update(answer);
@@ -42,7 +42,7 @@ export function createAccount(context: ClientContext, signIns: SignIns): Account
     },
     // One function implements both signatures: with `popup` it resolves, without it the page is left.
     oauth: begin as Auth["oauth"],
-    redirectResult,
+    ...pages,
     passkeys: {
       register,
       signIn,

@@ -36,6 +36,8 @@ export function createAuth(context: ClientContext): Auth {
       "link",
       "oauth",
       "redirectResult",
+      "signInWithPage",
+      "accountPage",
       "reload",
       "updateMe",
       "changePassword",

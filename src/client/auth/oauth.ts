@@ -2,7 +2,7 @@ import type { ClientContext } from "../context.ts";
 import { pause } from "../runtime.ts";
 import { localError } from "../transport/errors.ts";
 import type { SignIns } from "./sign-in.ts";
-import type { SignInResult, User } from "./types.ts";
+import type { SignInResult } from "./types.ts";
 
 /** Interval between checks whether the sign-in window has returned. */
 const OAUTH_POPUP_POLL_MS = 100;
@@ -12,26 +12,34 @@ interface Options {
   popup?: boolean;
 }
 
-/**
- * Returns the session-storage key that marks this tab as having left for a provider. Without the mark, tokens in an address are
- * ignored: anyone can make a link that would sign its reader in as somebody else.
- */
-export const oauthMark = (url: string): string => `platform.oauth@${new URL(url).host}`;
+/** Returns the address of a page; by default of this one, without its fragment. */
+const addressOf = (page = location.href.replace(/#.*/, "")): string => new URL(page, location.href).href;
 
-export function createOAuth({ options: { url }, transport, runtime }: ClientContext, { complete }: SignIns) {
+export function createOAuth({ transport, runtime }: ClientContext, { complete, post }: SignIns) {
+  /**
+   * Session-storage key that marks this tab as having left for a provider, or for the pages of the server: then it has the verifier of
+   * the code. Without the mark, tokens and codes in an address are ignored: anyone can make a link that would sign its reader in as
+   * somebody else.
+   */
+  const mark = `platform.oauth@${transport.url("")}`;
+  /** Leaves the page. What is kept is "" for a provider, and the verifier for the pages. */
+  const leave = (address: string, kept: string): Promise<never> => {
+    sessionStorage[mark] = kept;
+    location.assign(address);
+    return new Promise(() => {});
+  };
   /** Signs in with the fragment that a provider redirected to; null for an unrelated fragment. */
   async function finish(fragment: string): Promise<SignInResult | null> {
-    const given = new URLSearchParams(fragment.replace(/^#/, ""));
-    const [accessToken, refreshToken] = [given.get("access_token"), given.get("refresh_token")];
-    const [mfaTicket, error] = [given.get("mfa_ticket"), given.get("error")];
-    if (error !== null) {
-      throw localError("forbidden", given.get("error_description") || error);
-    }
-    if (mfaTicket !== null) return complete({ mfaRequired: true, mfaTicket });
-    if (accessToken === null || refreshToken === null) return null;
-    const headers = { Authorization: `Bearer ${accessToken}` };
-    const { user } = await transport.request<{ user: User }>("GET", "/api/auth/me", { headers, auth: false });
-    return complete({ user, accessToken, refreshToken });
+    const {
+      error,
+      error_description: reason,
+      mfa_ticket: mfaTicket,
+      refresh_token: refreshToken,
+    } = Object.fromEntries(new URLSearchParams(fragment.slice(1)));
+    if (error) throw localError("forbidden", reason || error);
+    if (mfaTicket) return complete({ mfaRequired: true, mfaTicket });
+    // Its answer has the user too.
+    return refreshToken ? complete(await post("refresh", { refreshToken })) : null;
   }
 
   /** Waits until the window is back at this origin, where its address is readable. */
@@ -49,32 +57,44 @@ export function createOAuth({ options: { url }, transport, runtime }: ClientCont
   }
 
   return {
-    async begin(provider: string, { redirectTo = location.href.split("#")[0] ?? "", popup = false }: Options = {}) {
-      const target = new URL(redirectTo, location.href).href;
-      const address = transport.url(`/api/auth/oauth/${encodeURIComponent(provider)}`, { redirect_url: target });
-      if (!popup) {
-        sessionStorage.setItem(oauthMark(url), "1");
-        location.assign(address);
-        return new Promise<never>(() => {});
-      }
+    async begin(provider: string, { redirectTo, popup = false }: Options = {}) {
+      const address = transport.url(`/api/auth/oauth/${encodeURIComponent(provider)}`, {
+        redirect_url: addressOf(redirectTo),
+      });
+      if (!popup) return leave(address, "");
       const opened = open(address, "_blank", "popup,width=480,height=640");
-      if (opened === null) throw new DOMException("The browser has blocked the window", "NotAllowedError");
+      if (opened === null) throw new DOMException("The window was blocked", "NotAllowedError");
       try {
         const result = await finish(await fragmentOf(opened));
-        if (result !== null) return result;
-        throw localError("invalid", "The provider gave no result");
+        if (result === null) throw localError("invalid", "The browser gave no result");
+        return result;
       } finally {
         opened.close();
       }
     },
 
+    accountPage: async () => (await transport.request<{ url: string }>("POST", "/api/auth/pages/ticket")).url,
+
+    async signInWithPage({ returnTo }: { returnTo?: string } = {}): Promise<never> {
+      // As the signed-in user: the account of a guest goes on when it signs up.
+      const begun = await transport.request<{ url: string; codeVerifier: string }>("POST", "/api/auth/pages/begin", {
+        body: { returnTo: addressOf(returnTo) },
+      });
+      return leave(begun.url, begun.codeVerifier);
+    },
+
     async redirectResult(): Promise<SignInResult | null> {
-      if (sessionStorage.getItem(oauthMark(url)) === null || location.hash === "") return null;
-      const { hash } = location;
-      sessionStorage.removeItem(oauthMark(url));
-      // Keeps the tokens out of the history.
-      history.replaceState(history.state, "", location.pathname + location.search);
-      return finish(hash);
+      const codeVerifier: string | undefined = sessionStorage[mark];
+      const here = new URL(location.href);
+      const { hash, searchParams } = here;
+      const code = searchParams.get("code");
+      if (codeVerifier === undefined || !(codeVerifier ? code : hash)) return null;
+      delete sessionStorage[mark];
+      if (codeVerifier) searchParams.delete("code");
+      else here.hash = "";
+      // Keeps what signs in out of the history.
+      history.replaceState(history.state, "", here);
+      return codeVerifier ? complete(await post("pages/redeem", { code, codeVerifier })) : finish(hash);
     },
   };
 }

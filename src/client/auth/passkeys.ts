@@ -16,25 +16,22 @@ const credentials = (list: unknown): PublicKeyCredentialDescriptor[] =>
  * that have passkeys.
  */
 function toJson(credential: PublicKeyCredential): Json {
-  const { id, rawId, type, authenticatorAttachment, response } = credential;
-  const { clientDataJSON } = response;
-  const { attestationObject, authenticatorData, signature, userHandle } = response as Partial<
-    AuthenticatorAttestationResponse & AuthenticatorAssertionResponse
-  >;
-  const transports = (response as Partial<AuthenticatorAttestationResponse>).getTransports?.();
+  const { id, rawId, type, authenticatorAttachment } = credential;
+  // Of a registration or a sign-in: each has some of the members.
+  const response = credential.response as unknown as Record<string, ArrayBuffer | null | undefined> &
+    Partial<Pick<AuthenticatorAttestationResponse, "getTransports">>;
+  const encodedResponse: Json = { transports: response.getTransports?.() };
+  for (const name of ["clientDataJSON", "attestationObject", "authenticatorData", "signature", "userHandle"]) {
+    const bytes = response[name];
+    if (bytes) encodedResponse[name] = toText(bytes);
+  }
   return {
     id,
     rawId: toText(rawId),
     type,
     authenticatorAttachment: authenticatorAttachment ?? undefined,
     clientExtensionResults: credential.getClientExtensionResults(),
-    response: {
-      clientDataJSON: toText(clientDataJSON),
-      ...(attestationObject && { attestationObject: toText(attestationObject), transports }),
-      ...(authenticatorData && { authenticatorData: toText(authenticatorData) }),
-      ...(signature && { signature: toText(signature) }),
-      ...(userHandle && { userHandle: toText(userHandle) }),
-    },
+    response: encodedResponse,
   };
 }
 

@@ -129,6 +129,13 @@ export interface Auth {
   oauth(provider: string, options?: { redirectTo?: string; popup?: false }): Promise<never>;
   /** Returns the outcome of the sign-in that led back to this page; null without one. */
   redirectResult(): Promise<SignInResult | null>;
+  /**
+   * Signs in at the server's own pages (`auth.pages`). Leaves the page, returns to `returnTo` (default: this page) and signs in
+   * there: see `redirectResult`. An anonymous user who signs up keeps the account. Errors: `not_found` where the server has no pages.
+   */
+  signInWithPage(options?: { returnTo?: string }): Promise<never>;
+  /** Returns the address of the account page in this session. It opens once, within 30 seconds. */
+  accountPage(): Promise<string>;
   readonly passkeys: {
     /** Asks the browser for a new passkey for the signed-in user. */
     register(options?: { name?: string }): Promise<Passkey>;
@@ -176,7 +183,7 @@ export interface Auth {
   };
   /** Change of the address by a mailed link. Using it ends every session. */
   readonly emailChange: {
-    request(change: { newEmail: string; password: string; redirectUrl?: string }): Promise<void>;
+    request(change: { newEmail: string; password?: string; redirectUrl?: string }): Promise<void>;
     use(token: string): Promise<void>;
   };
   /** Reset of the password by a mailed link. Using it ends every session. */

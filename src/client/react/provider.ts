@@ -50,16 +50,19 @@ export interface AuthResult {
  */
 export function useAuth(): AuthResult {
   const provided = useProvided();
-  return { user: useUser(provided), auth: provided.client.auth };
+  return { user: useUserOf(provided), auth: provided.client.auth };
 }
+
+/** Returns the signed-in user; null without one. Errors: `Error` without a provider. */
+export const useUser = (): User | null => useUserOf(useProvided());
 
 /** Returns the provider's client, which distinguishes queries of two servers; null without a provider. */
 export const useProvidedClient = (): object | null => useContext(Context)?.client ?? null;
 
 /** Returns the id of the signed-in user; null without one, or without a provider. */
-export const useUserId = (): string | null => useUser(useContext(Context))?.id ?? null;
+export const useUserId = (): string | null => useUserOf(useContext(Context))?.id ?? null;
 
-function useUser(provided: Provided | null): User | null {
+function useUserOf(provided: Provided | null): User | null {
   const auth = provided?.client.auth;
   const subscribe = useCallback((listener: () => void) => auth?.subscribe(listener) ?? (() => {}), [auth]);
   return useSyncExternalStore(

@@ -325,3 +325,24 @@ test("[AU346] a ticket is nobody's without a session, and a forged one nothing",
   await platform.as(accessToken).post("/api/auth/signout");
   expect((await new PageVisitor(platform).open(path)).status).toBe(400);
 });
+
+test("[AU351] begin answers an address and its verifier; an anonymous caller's account goes on", async () => {
+  const begun = await platform.post<{ url: string; codeVerifier: string }>("/api/auth/pages/begin", { returnTo: APP });
+  const url = new URL(begun.body.url);
+  expect([url.origin, url.searchParams.has("ticket")]).toEqual([platform.url, false]);
+  const { user } = await signUp(platform);
+  const visitor = new PageVisitor(platform);
+  await visitor.open(url.pathname + url.search);
+  const back = await visitor.send("/auth/sign-in", { email: user.email ?? "", password: PASSWORD });
+  expect((await redeem(codeOf(back), begun.body.codeVerifier)).body.user.id).toBe(user.id);
+
+  const guest = (await platform.post<Tokens>("/api/auth/signin/anonymous")).body;
+  const ofGuest = await platform
+    .as(guest.accessToken)
+    .post<{ url: string }>("/api/auth/pages/begin", { returnTo: APP });
+  expect(new URL(ofGuest.body.url).searchParams.get("ticket")).toBeString();
+  expect((await platform.post("/api/auth/pages/begin", {})).status).toBe(400);
+  expect(
+    (await platform.post("/api/auth/pages/begin", { returnTo: `https://a.example/${"x".repeat(1_100)}` })).status,
+  ).toBe(400);
+});

@@ -1,6 +1,7 @@
 import { Type } from "typebox";
 import { type Endpoint, endpoint } from "../../../http/endpoint.ts";
-import { issueTicket, redeemPageCode } from "../service/page-codes.ts";
+import { RETURN_TO_MAX_CHARACTERS } from "../limits.ts";
+import { beginAtPages, issueTicket, redeemPageCode } from "../service/page-codes.ts";
 import { callerOf, clientOf, type EndpointDeps, ofUsers, requireEnabled, Token, tokensAnswer } from "./parts.ts";
 
 /** What applications call to sign in by the pages, and to open the account page. */
@@ -41,5 +42,30 @@ export function pageCodeEndpoints(deps: EndpointDeps): readonly Endpoint[] {
       return { url: await issueTicket(deps, callerOf(principal)) };
     },
   );
-  return [redeem, ticket];
+  const begin = endpoint(
+    "POST /api/auth/pages/begin",
+    {
+      ...ofUsers(deps.authLimit),
+      summary: "Begin a sign-in at the pages",
+      description:
+        "Keep `codeVerifier`, and send the browser to `url`, within 30 seconds where an anonymous user calls: signing up keeps that account then.",
+      caller: "public",
+      body: Type.Object({
+        returnTo: Type.String({ maxLength: RETURN_TO_MAX_CHARACTERS, description: "Where the browser comes back to" }),
+      }),
+      answers: {
+        200: Type.Object(
+          { url: Type.String(), codeVerifier: Type.String() },
+          { description: "Where to send the browser, and what redeems the code" },
+        ),
+      },
+      errors: [404],
+    },
+    async ({ principal, body }) => {
+      requirePages();
+      const { returnTo } = await body();
+      return beginAtPages(deps, returnTo, principal.kind === "user" ? callerOf(principal) : null);
+    },
+  );
+  return [begin, redeem, ticket];
 }

@@ -2,8 +2,8 @@ type Channels = readonly [red: number, green: number, blue: number];
 
 const WHITE: Channels = [255, 255, 255];
 const BLACK: Channels = [0, 0, 0];
-/** The backgrounds of the style sheet. */
-const LIGHT: Channels = [255, 255, 255];
+/** The backgrounds of the style sheet on which it is harder to read: the page when light, the card when dark. */
+const LIGHT: Channels = [243, 244, 247];
 const DARK: Channels = [27, 29, 35];
 /** The contrast that texts need (WCAG 2, AA). */
 const CONTRAST_MIN = 4.5;

@@ -70,3 +70,22 @@ export async function issueTicket(deps: AuthDeps, caller: Caller): Promise<strin
   });
   return `${pagesUrl(deps, "account")}?ticket=${ticket}`;
 }
+
+/**
+ * Begins a sign-in at the pages for an application. The verifier is made here, since browsers hash on https and localhost alone. An
+ * anonymous caller's account goes on when it signs up there. Errors: 401.
+ */
+export async function beginAtPages(
+  deps: AuthDeps,
+  returnTo: string,
+  caller: Caller | null,
+): Promise<{ url: string; codeVerifier: string }> {
+  const codeVerifier = deps.ids.secret(SECRET_BYTES);
+  const challenge = new Bun.CryptoHasher("sha256").update(codeVerifier).digest("base64url");
+  const query = new URLSearchParams({ return_to: returnTo, code_challenge: challenge });
+  const account = caller === null ? null : userById.get(deps.file.sql, { id: caller.userId });
+  if (caller !== null && account?.isAnonymous === true) {
+    query.set("ticket", new URL(await issueTicket(deps, caller)).searchParams.get("ticket") ?? "");
+  }
+  return { url: `${pagesUrl(deps, "sign-in")}?${query}`, codeVerifier };
+}
