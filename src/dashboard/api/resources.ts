@@ -37,6 +37,8 @@ export interface TableSchema {
   /** Present for a view, which is read-only. */
   view?: true;
   schemaless: boolean;
+  /** Whether it is the table of users, whose records come and go with accounts. */
+  users?: true;
   fields: Readonly<Record<string, Field>>;
   fts: { fields: readonly string[]; tokenize: string } | null;
   indexes: readonly { fields: readonly string[]; unique: boolean }[];

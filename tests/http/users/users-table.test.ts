@@ -287,6 +287,17 @@ test("[TB782] the document has no such operations of users", async () => {
   ]);
 });
 
+test("[TB883] the described schema marks the table, and what the account decides", async () => {
+  const { body } = await platform.service.get<{ namespaces: Record<string, { tables: Record<string, JsonObject> }> }>(
+    "/api/schema",
+  );
+  const { users, invites } = body.namespaces["shared"]?.tables ?? {};
+  expect([users?.["users"], invites?.["users"]]).toEqual([true, undefined]);
+  const fields = users?.["fields"] as Record<string, JsonObject>;
+  const generated = Object.keys(fields).filter((name) => fields[name]?.["generated"] === true);
+  expect(generated).toEqual(["id", "isAnonymous", "email", "createdAt"]);
+});
+
 test("[TB783] an update changes fields of one's own; the answer has one's address, and an address that is sent is ignored", async () => {
   const path = `${USERS}/${ann.id}`;
   const whole = await record(ann.id);

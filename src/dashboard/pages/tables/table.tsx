@@ -64,16 +64,19 @@ const isCondition = (given: unknown): given is Condition => Array.isArray(given)
 const conditionsOf = (given: unknown): readonly Condition[] =>
   Array.isArray(given) && given.every(isCondition) ? given : NO_CONDITIONS;
 
-const emptyText = ({ view }: TableSchema): string =>
-  view === true ? "The tables of this view have none for it." : "Insert one, or import a file.";
+function emptyText({ view, users }: TableSchema): string {
+  if (view === true) return "The tables of this view have none for it.";
+  return users === true ? "They come with accounts." : "Insert one, or import a file.";
+}
 
 const placeOf = ({ namespace, instance }: TableAddress): string =>
   instance === null ? namespace : `${namespace} / ${instance}`;
 
-/** Returns whether an administrator may change records so; never those of a view. */
-function useRightTo({ namespace, table }: TableAddress, { view }: TableSchema): (action: string) => boolean {
+/** Returns whether an administrator may change records so; never those of a view. Users come and go with accounts. */
+function useRightTo({ namespace, table }: TableAddress, { view, users }: TableSchema): (action: string) => boolean {
   const { may } = useRights();
-  return (action) => view !== true && may("db", namespace, table, action);
+  const isPossible = (action: string): boolean => view !== true && (users !== true || action === "update");
+  return (action) => isPossible(action) && may("db", namespace, table, action);
 }
 
 function TableOf({ address, schema }: { address: TableAddress; schema: TableSchema }) {

@@ -17,13 +17,14 @@ interface Mention {
   namespace: string;
   table: string;
   field: string;
+  operator: "==" | "has";
 }
 
 const PERSON =
   /(?:^|_)(?:user|owner|author|member|creator|sender|recipient|assignee|(?:created|updated)_?by)(?:_?id)?$/i;
 
 /**
- * Returns the fields of tables without instances that may refer to users: those that lead an index, and further fields of an
+ * Returns the fields of tables without instances that may refer to users: references to the table of users, those that lead an index, and further fields of an
  * index whose names suggest it. Other fields would need a full scan.
  */
 function mentionsOf(namespaces: Resources["namespaces"]): Mention[] {
@@ -32,7 +33,9 @@ function mentionsOf(namespaces: Resources["namespaces"]): Mention[] {
     if (instance) continue;
     for (const [table, schema] of Object.entries(tables)) {
       for (const [field, facts] of Object.entries(schema.fields)) {
-        if (mayMention(schema, field, facts)) found.push({ namespace, table, field });
+        const isReference = facts.references !== undefined && tables[facts.references.table]?.users === true;
+        const operator = facts.type === "references" ? "has" : "==";
+        if (isReference || mayMention(schema, field, facts)) found.push({ namespace, table, field, operator });
       }
     }
   }
@@ -86,7 +89,13 @@ export function Records({ userId }: { userId: string }) {
   );
 }
 
-function CountLine({ count: { namespace, table, field, records }, userId }: { count: Count; userId: string }) {
+function CountLine({
+  count: { namespace, table, field, operator, records },
+  userId,
+}: {
+  count: Count;
+  userId: string;
+}) {
   return (
     <Table.Tr>
       <Table.Td>
@@ -94,7 +103,7 @@ function CountLine({ count: { namespace, table, field, records }, userId }: { co
           component={Link}
           size="sm"
           to={pageOf({ namespace, instance: null, table })}
-          search={{ filter: [[field, "==", userId]] } as never}
+          search={{ filter: [[field, operator, userId]] } as never}
         >
           {namespace} / {table}
         </Anchor>
@@ -112,7 +121,7 @@ async function countAll(places: readonly Mention[], userId: string): Promise<Cou
   const counts: Count[] = [];
   for (const place of places) {
     const path = `${pathOf({ namespace: place.namespace, instance: null, table: place.table })}/count`;
-    const filter = JSON.stringify([[place.field, "==", userId]]);
+    const filter = JSON.stringify([[place.field, place.operator, userId]]);
     const records = await server
       .request<{ total: number }>("GET", path, { query: { filter } })
       .then(({ total }) => total, messageOf);

@@ -3,6 +3,7 @@ import { notifications } from "@mantine/notifications";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
 import type { AdminUser } from "../../../client/admin/index.ts";
+import { useResources } from "../../api/resources.ts";
 import { messageOf, queries, server } from "../../api/server.ts";
 import { useRights } from "../../api/session.tsx";
 import { Confirm } from "../../parts/confirm.tsx";
@@ -68,6 +69,15 @@ function addressText({ email, emailVerified }: AdminUser): string {
   return emailVerified ? "The address is verified. " : "The address is not verified. ";
 }
 
+/** Says what becomes of a deleted user's records. */
+function useLeaving(): string {
+  const namespaces = Object.values(useResources().data?.namespaces ?? {});
+  const hasTable = namespaces.some(({ tables }) => Object.values(tables).some(({ users }) => users === true));
+  return hasTable
+    ? "What refers to the user is deleted, cleared or forbids it, as its field says; other records stay."
+    : "What the user wrote stays.";
+}
+
 function Actions({ user }: { user: AdminUser }) {
   const { may, isRoot } = useRights();
   const navigate = useNavigate();
@@ -84,6 +94,7 @@ function Actions({ user }: { user: AdminUser }) {
     onError: (error) => notifications.show({ color: "red", title: "Not deleted", message: messageOf(error) }),
   });
   const isWritable = may("auth", "admin", "*", "write");
+  const leaving = useLeaving();
   return (
     <>
       {isRoot ? (
@@ -98,7 +109,7 @@ function Actions({ user }: { user: AdminUser }) {
           </Button>
           <Confirm
             action="Delete"
-            question={`Delete ${user.email ?? user.id} with all sessions and devices? What the user wrote stays.`}
+            question={`Delete ${user.email ?? user.id} with all sessions and devices? ${leaving}`}
             // A response that arrives after the page was left must not navigate.
             onConfirm={() => deleting.mutate(undefined, { onSuccess: () => void navigate({ to: "/users" }) })}
           />

@@ -38,6 +38,9 @@ type FieldDescription = Static<typeof FieldDescription>;
 const TableDescription = Type.Object({
   view: Type.Optional(Type.Literal(true, { description: "It is a view, which is read-only" })),
   schemaless: Type.Boolean({ description: "Records may have fields other than those listed" }),
+  users: Type.Optional(
+    Type.Literal(true, { description: "The table of users: its records come and go with accounts" }),
+  ),
   fields: Type.Record(Type.String(), FieldDescription),
   fts: nullable(
     Type.Object({ fields: Type.Array(Type.String()), tokenize: Type.Enum(["unicode61", "trigram", "porter"]) }),
@@ -69,14 +72,22 @@ export function describeSchema(databases: NonNullable<PlatformConfig["databases"
   return { namespaces: Object.fromEntries(namespaces) };
 }
 
-function describeTable({ schema, fts, indexes = [], view }: TableConfig): TableDescription {
+/** Fields of the table of users that an update of a record does not change. */
+const OF_ACCOUNT = ["email", "isAnonymous"];
+
+function describeTable({ schema, fts, indexes = [], view, isUsers }: TableConfig): TableDescription {
   const fields: TableDescription["fields"] = { id: generated("string", { unique: true }) };
-  for (const [name, field] of Object.entries(schema ?? {})) if (field !== false) fields[name] = describeField(field);
+  for (const [name, field] of Object.entries(schema ?? {})) {
+    if (field === false) continue;
+    const isGenerated = isUsers === true && OF_ACCOUNT.includes(name);
+    fields[name] = { ...describeField(field), ...(isGenerated ? { generated: true } : {}) };
+  }
   if (schema?.["createdAt"] !== false) fields["createdAt"] ??= generated("datetime");
   if (schema?.["updatedAt"] !== false) fields["updatedAt"] ??= generated("datetime", { onUpdate: "now" });
   return {
     ...(view === undefined ? {} : { view: true }),
     schemaless: schema === undefined,
+    ...(isUsers === true ? { users: true } : {}),
     fields,
     fts: fts === undefined ? null : describeSearch(fts),
     indexes: indexes.map((index) => ({ fields: [...index.fields], unique: index.unique === true })),

@@ -1,5 +1,6 @@
-import { Code, Drawer, Tabs } from "@mantine/core";
+import { Anchor, Code, Drawer, Tabs } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
 import type { TableSchema } from "../../../api/resources.ts";
 import { useRights } from "../../../api/session.tsx";
 import { usePageState } from "../../../parts/page.tsx";
@@ -57,6 +58,11 @@ export function RecordDrawer(props: DrawerProps) {
             <Tabs.Tab value="fields">Fields</Tabs.Tab>
             <Tabs.Tab value="json">JSON</Tabs.Tab>
             {hasRules ? <Tabs.Tab value="rules">Rules</Tabs.Tab> : null}
+            {props.schema.users ? (
+              <Anchor size="sm" component={Link} to={`/users/${encodeURIComponent(id)}`} ml="auto" my="auto">
+                Account
+              </Anchor>
+            ) : null}
           </Tabs.List>
           <Tabs.Panel value="fields">
             <Loadable query={source}>{(stored) => <Form {...props} stored={stored} />}</Loadable>
