@@ -1,5 +1,5 @@
 // Public exports of "platform/client".
-export { allOf, anyOf, not } from "../kernel/records/filter-group.ts";
+export { allOf, anyOf, field, none, not, some } from "../kernel/records/filter-group.ts";
 export type { Analytics, EventProperties } from "./analytics.ts";
 export type {
   Auth,

@@ -5,10 +5,13 @@ import {
   anyOf,
   createClient,
   deleteField,
+  field,
   type InsertOf,
   increment,
+  none,
   not,
   type RecordOf,
+  some,
 } from "../../src/client/index.ts";
 import type { JsonValue } from "../../src/kernel/json/json.ts";
 import type config from "./club-config.ts";
@@ -39,6 +42,32 @@ export async function reads() {
   films.where(anyOf([["titel", "==", "A"]]));
   // @ts-expect-error: not one of the genres
   films.where([not([["genre", "==", "Western"]])]);
+  const reviewed = films.where([
+    ["year", ">", 1990],
+    some("reviews", [
+      ["filmId", "==", field("id")],
+      ["text", "contains", "good"],
+      none("people", [
+        ["id", "==", field("authorId")],
+        anyOf([["name", "==", "Ann"]], [["createdAt", ">", field("createdAt")]]),
+      ]),
+    ]),
+  ]);
+  holds<Equal<Awaited<ReturnType<typeof reviewed.first>>, Film | null>>();
+  films.where(none("people", [["id", "==", field("directorId")]]));
+  films.where(anyOf([some("reviews", [["filmId", "==", field("id")]])], [["genre", "==", "War"]])).live();
+  // @ts-expect-error: no such table
+  films.where(some("critics", [["filmId", "==", field("id")]]));
+  // @ts-expect-error: no such field of reviews
+  films.where(some("reviews", [["film", "==", field("id")]]));
+  // @ts-expect-error: no such field of films
+  films.where(some("reviews", [["filmId", "==", field("filmId")]]));
+  // @ts-expect-error: a number is no text
+  films.where(some("reviews", [["filmId", "==", field("year")]]));
+  // @ts-expect-error: not one of the genres
+  films.where(not([some("films", [["genre", "==", "Western"]])]));
+  // @ts-expect-error: outside of a relation there is no outer record
+  films.where([["title", "==", field("id")]]);
   // @ts-expect-error: no such field
   films.where("titel", "==", "A");
   // @ts-expect-error: a number is not searched for text

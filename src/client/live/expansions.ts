@@ -82,14 +82,14 @@ export function createExpansions({ transport, plan, retries, window, changed }: 
   let isReading = false;
   let isStopped = false;
 
+  const names = paths.map((path) => path.split(".", 1)[0] ?? path);
   // The expansion of `comments(postId)` depends on the id alone.
-  const fields = paths.map((path) => path.split(".", 1)[0] ?? path).filter((name) => !name.includes("("));
+  const fields = names.filter((name) => !name.includes("("));
   const keyOf = (record: JsonObject) => JSON.stringify(fields.map((name) => record[name] ?? null));
   /** Returns the expansion of a record of which nothing is known but its references. */
   const nothingOf = (key: string): JsonObject =>
     Object.fromEntries(
-      paths.map((path) => {
-        const name = path.split(".", 1)[0] ?? path;
+      names.map((name) => {
         const one = Array.isArray(JSON.parse(key)[fields.indexOf(name)]) ? [] : null;
         return [name, name.includes("(") ? { items: [], hasMore: false } : one];
       }),

@@ -101,7 +101,7 @@ export class LocalState {
       const base = this.#window.get(id);
       if (base !== undefined) shown.splice(shown.indexOf(base), 1);
       const record = this.#recordOf(id, base ?? null);
-      if (record === null || !this.#plan.matches(record) || !this.#window.covers(record)) continue;
+      if (record === null || !this.#plan.matches(record, base) || !this.#window.covers(record)) continue;
       shown.splice(this.#window.placeOf(record, shown), 0, record);
     }
     return shown;
@@ -120,7 +120,7 @@ export class LocalState {
 
   /** Returns the state that the subscription will send after the write, wherever the window ends; null: not this record. */
   #expected({ result = null }: Overlay): JsonObject | null {
-    return result !== null && this.#plan.matches(result) ? result : null;
+    return result !== null && this.#plan.matches(result, this.#window.get(idOf(result))) ? result : null;
   }
 
   #idFor(operation: WriteOperation, newId: string): string {

@@ -42,8 +42,11 @@ export interface Plan {
   compare(left: JsonObject, right: JsonObject): number;
   /** Returns whether a record of the subscription belongs to the query. */
   belongs(record: JsonObject): boolean;
-  /** Returns whether a record matches all conditions of the query. */
-  matches(record: JsonObject): boolean;
+  /**
+   * Returns whether a record matches all conditions of the query. What nobody knows here, relations, `shown` decides: the record as the
+   * query has it from the server, if it has.
+   */
+  matches(record: JsonObject, shown?: JsonObject | null): boolean;
   /** Returns the members of a record that are kept: those shown, compared or sorted by. */
   kept(record: JsonObject): JsonObject;
   /** Returns the members of a record that are shown. */

@@ -15,11 +15,22 @@ export function completePlan(plan: Plan): void {
   const { query, isSearch, subscription } = plan;
   plan.isComplete = true;
   const elements = elementsOf(query);
-  const sent = elementsToSend(elements);
+  plan.subscription = subscriptionOf(subscription.channel, elementsToSend(elements));
   const whole = filterOf(elements);
-  plan.subscription = subscriptionOf(subscription.channel, sent);
-  plan.belongs = judging(filterOf(elements.filter((one) => !sent.includes(one))));
-  plan.matches = judging(whole);
+  /** Names of the fields that are compared with instants. */
+  const instants = conditionsIn(whole).flatMap(({ field: { keys }, value }) =>
+    keys[1] === undefined && [value].flat().some(isInstant) ? keys : [],
+  );
+  // Changes that the server has not answered yet may have instants in any form.
+  const judging = (filter: MatchFilter) => (record: JsonObject) =>
+    matches(filter, {
+      ...record,
+      ...Object.fromEntries(instants.map((name) => [name, asStored(record[name] ?? null)])),
+    });
+  const certain = judging(whole);
+  // What the server has sent, it has judged.
+  plan.belongs = judging(filterOf(elements, true));
+  plan.matches = (record, shown) => (shown ? plan.belongs : certain)(record);
   // Results of a search have more members than the fields, and are neither compared nor matched here.
   if (query.fields !== null && !isSearch) showFields(plan, query.fields, whole);
   // More may follow in a search or a list by distance, which have no cursor.
@@ -35,10 +46,11 @@ function showFields(plan: Plan, fields: readonly string[], whole: MatchFilter): 
   const { query } = plan;
   const names = new Set(["id", ...fields]);
   plan.shown = once((record) => pick(record, names));
-  const sorted = query.sort.map(([field]) => field.split(".", 1)[0] ?? "");
-  const kept = new Set([...names, ...namesIn(whole), ...sorted, query.near?.field ?? "id"]);
+  const compared = conditionsIn(whole).map(({ field }) => field.keys[0]);
+  const sorted = query.sort.map(([field]) => field.split(".")[0]);
+  const kept = new Set([...names, ...compared, ...sorted, query.near?.field ?? "id"]);
   plan.kept = (record) => pick(record, kept);
-  plan.parameters = listParameters({ ...query, fields: [...kept] });
+  plan.parameters = listParameters({ ...query, fields: [...kept] as string[] });
 }
 
 function sortByDistance(plan: Plan, from: GeoPoint & { readonly field: string }): void {
@@ -58,13 +70,18 @@ function sortByDistance(plan: Plan, from: GeoPoint & { readonly field: string })
   plan.cursorOf = ({ hasMore }) => (hasMore ? "" : null);
 }
 
-/** Selects as many elements as a subscription takes, equality first, as it excludes most records. */
+/**
+ * Selects what a subscription takes: all groups, in which may be relations, which the server alone can judge, and as many conditions,
+ * equality first, as it excludes most records.
+ */
 function elementsToSend(elements: readonly Element[]): Element[] {
+  const use = (one: Element) => (isCondition(one) ? Number(one[1] === "==") : 2);
   const chosen: Element[] = [];
-  const isEquality = (one: Element) => Number(isCondition(one) && one[1] === "==");
-  const byUse = elements.toSorted((one, other) => isEquality(other) - isEquality(one));
-  for (const element of byUse) if (isShort([...chosen, element])) chosen.push(element);
-  return chosen;
+  for (const element of elements.toSorted((one, other) => use(other) - use(one))) {
+    if (use(element) > 1 || isShort([...chosen, element])) chosen.push(element);
+  }
+  // More than five are one group.
+  return chosen[5] ? [{ and: [chosen] }] : chosen;
 }
 
 /** Memoizes the projection of each record. */
@@ -78,32 +95,35 @@ function once(project: (record: JsonObject) => JsonObject): (record: JsonObject)
 }
 
 /** Projects a record to the named members. */
-const pick = (record: JsonObject, names: ReadonlySet<string>): JsonObject =>
+const pick = (record: JsonObject, names: ReadonlySet<string | undefined>): JsonObject =>
   Object.fromEntries(Object.entries(record).filter(([name]) => names.has(name)));
 
 /** Returns a condition with its instants as the server stores them. The type of a value stays. */
 const storedOf = ([field, operator, value]: Condition) =>
   conditionOf([field, operator, asStored(value as JsonValue)]) as MatchCondition;
 
-function filterOf(filter: Conditions<Condition>): MatchFilter {
+/** Returns the evaluation's form of a filter. `related`: what its relations say, which the server alone knows. */
+function filterOf(filter: Conditions<Condition>, related = false): MatchFilter {
   // A group alone, or a list.
   const elements = [filter].flat() as readonly Element[];
   return {
     all: elements.filter(isCondition).map(storedOf),
-    groups: elements.flatMap((one) => (isCondition(one) ? [] : groupOf(one))),
+    groups: elements.flatMap((one) => (isCondition(one) ? [] : groupOf(one, related))),
   };
 }
 
-function groupOf(group: GroupOf<Condition>): MatchGroup {
-  // A group has one member: a list of filters, or of `not` one filter.
+function groupOf(group: GroupOf<Condition>, related: boolean): MatchGroup {
+  // A group has one member: a list of filters, of `not` one filter, and of `some` and `none` what another table has.
   const [kind, inside] = Object.entries(group)[0] as ["not", Conditions<Condition>] | ["or", Conditions<Condition>[]];
-  return { kind, filters: (kind === "not" ? [inside] : inside).map(filterOf) };
+  if (kind === "not") return { kind, filters: [filterOf(inside, !related)] };
+  if (Array.isArray(inside)) return { kind, filters: inside.map((one) => filterOf(one, related)) };
+  return { kind: related ? "and" : "or", filters: [] };
 }
 
-/** Returns the names of the fields of a filter, those inside of its groups too. */
-const namesIn = ({ all, groups }: MatchFilter): string[] => [
-  ...all.map(({ field }) => field.keys[0] ?? ""),
-  ...groups.flatMap(({ filters }) => filters.flatMap(namesIn)),
+/** Returns the conditions of a filter, those inside of its groups too. */
+const conditionsIn = ({ all, groups }: MatchFilter): MatchCondition[] => [
+  ...all,
+  ...groups.flatMap(({ filters }) => filters.flatMap(conditionsIn)),
 ];
 
 /**
@@ -117,22 +137,7 @@ const asStored = (value: JsonValue): JsonValue => {
 };
 
 const isInstant = (value: JsonValue): value is string =>
-  typeof value === "string" && /^\d{4}-\d\d-\d\d[T ]\d\d:\d.*(Z|[+-]\d\d:?\d\d)$/i.test(value);
-
-/** Returns the evaluation of a filter. Changes that the server has not answered yet may have instants in any form. */
-function judging(filter: MatchFilter): (record: JsonObject) => boolean {
-  const instants = instantsIn(filter);
-  return (record) => {
-    const stored = Object.fromEntries(instants.map((name) => [name, asStored(record[name] ?? null)]));
-    return matches(filter, instants.length === 0 ? record : { ...record, ...stored });
-  };
-}
-
-/** Returns the names of the fields that a filter compares with instants. */
-const instantsIn = ({ all, groups }: MatchFilter): string[] => [
-  ...all.flatMap(({ field: { keys }, value }) => (keys[1] === undefined && [value].flat().some(isInstant) ? keys : [])),
-  ...groups.flatMap(({ filters }) => filters.flatMap(instantsIn)),
-];
+  typeof value === "string" && /^\d{4}(-\d\d){2}[T ]\d\d:\d.*(Z|[+-]\d\d:?\d\d)$/i.test(value);
 
 /** Delays before a search is repeated after a change. The last one is for long texts, which are indexed later. */
 const REPEAT_AFTER_MS = [300, 5_000];

@@ -43,7 +43,7 @@ function createActs({ runtime, transport }: ClientContext, socket: Socket, statu
         if (status() === "offline" && pending.size >= WAITING_MAX) return reject(lostError("Too many actions wait"));
         const requestId = runtime.uuid();
         const cancel = runtime.after(WAIT_MS, () => {
-          if (!act.isSent) act.settle(lostError("The room cannot be reached"));
+          if (!act.isSent) act.settle(lostError("The server cannot be reached"));
         });
         const act: Pending = {
           message: { type: "send", actionType: type, payload, requestId },
@@ -103,7 +103,7 @@ export async function joinRoom(context: ClientContext, name: string, id: string)
         connection.socket.subscribe((status) => {
           if (status === "waiting") void explain();
         }),
-        runtime.after(JOIN_TIMEOUT_MS, () => reject(lostError("The room cannot be reached"))),
+        runtime.after(JOIN_TIMEOUT_MS, () => reject(lostError("The server cannot be reached"))),
       );
     });
   } catch (error) {

@@ -53,7 +53,7 @@ const sendByXhr =
       };
       const fail = () => {
         settle();
-        reject(new TypeError("The connection was lost"));
+        reject(new TypeError());
       };
       const watch = () => {
         cancel();

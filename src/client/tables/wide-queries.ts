@@ -58,7 +58,7 @@ export function writeAll(
 ): Promise<WriteCounts> {
   const { sort, near, limit, fields, expand } = query;
   if (sort.length + expand.length > 0 || near !== undefined || limit !== null || fields !== null) {
-    throw localError("invalid", "sort, near, limit, fields and expand take no update or delete");
+    throw localError("invalid", "update and delete take only conditions");
   }
   const body = { ...action, filter: elementsOf(query) };
   return transport.request("POST", `${tablePath(query)}/batch-by-filter`, { body, idempotent: true });

@@ -10,7 +10,7 @@ import type {
   SelectionOf,
   ValueAt,
 } from "../../server/config/typed/fields.ts";
-import type { FilterOf } from "../../server/config/typed/filters.ts";
+import type { FilterIn } from "../../server/config/typed/filters.ts";
 import type { RecordOf } from "../../server/config/typed/records.ts";
 import type { LiveQuery } from "../live/types.ts";
 import type { QueryDescription } from "../tables/description.ts";
@@ -111,8 +111,11 @@ export interface Queryable<Item> {
  */
 export interface Query<Tables, Name extends keyof Tables & string, Row, Path extends string = never>
   extends Queryable<WithRelated<Tables, Name, Row, Path>> {
-  /** Keeps only records that match the filter: a list of conditions and groups, or a group such as `anyOf(…)`. */
-  where(filter: FilterOf<RecordOf<Tables[Name]>>): Query<Tables, Name, Row, Path>;
+  /**
+   * Keeps only records that match the filter: a list of conditions, groups and relations, or one of these such as `anyOf(…)` or
+   * `some(table, …)`.
+   */
+  where(filter: FilterIn<Tables, Name>): Query<Tables, Name, Row, Path>;
   /** Keeps only matching records. All conditions must match; at most 100. */
   where<
     Field extends FieldOf<RecordOf<Tables[Name]>>,

@@ -62,23 +62,26 @@ export function not<const Negated extends Conditions<Tuple>>(filter: Negated): {
   return { not: filter };
 }
 
-/** A condition of a relation; its value may be a field of the outer record. */
-type RelatedCondition = readonly [field: string, operator: string, value: unknown] | GroupOf<Tuple>;
-
 /**
  * Returns a relation that matches where some record of `table` matches: `some("members", [["teamId", "==", field("teamId")],
- * ["userId", "==", auth.id]])`. For rules.
+ * ["userId", "==", auth.id]])`.
  */
-export function some(table: string, where: readonly RelatedCondition[] | GroupOf<Tuple>): SomeOf {
+export function some<const Table extends string, const Where extends readonly unknown[] | object>(
+  table: Table,
+  where: Where,
+): { readonly some: { readonly table: Table; readonly where: Where } } {
   return { some: { table, where } };
 }
 
-/** Returns a relation that matches where no record of `table` matches. For rules. */
-export function none(table: string, where: readonly RelatedCondition[] | GroupOf<Tuple>): NoneOf {
+/** Returns a relation that matches where no record of `table` matches. */
+export function none<const Table extends string, const Where extends readonly unknown[] | object>(
+  table: Table,
+  where: Where,
+): { readonly none: { readonly table: Table; readonly where: Where } } {
   return { none: { table, where } };
 }
 
 /** Returns a field of the record in which a relation stands, for a value inside of it. */
-export function field(name: string): OuterField {
+export function field<const Name extends string>(name: Name): { readonly field: Name } {
   return { field: name };
 }

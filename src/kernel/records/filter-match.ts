@@ -49,8 +49,7 @@ function matchesCondition(condition: MatchCondition, record: JsonObject): boolea
       // There may be a thousand on both sides.
       const ids = new Set([value].flat());
       const wanted = [condition.value].flat();
-      const isThere = (id: JsonValue) => ids.has(id);
-      return condition.operator === "hasAny" ? wanted.some(isThere) : wanted.every(isThere);
+      return wanted[condition.operator === "hasAny" ? "some" : "every"]((id) => ids.has(id));
     }
     default:
       return matchesCommon(condition, value);

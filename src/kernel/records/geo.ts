@@ -39,5 +39,5 @@ export function isInArea(value: JsonValue, area: GeoCircle | GeoBox): boolean {
   if ("meters" in area) return distanceBetween(area, value as GeoPoint) <= area.meters;
   const { south, west, north, east } = area;
   const isAt = (one: number) => (west > east ? one >= west || one <= east : one >= west && one <= east);
-  return lat >= south && lat <= north && (isAt(lng) || ((lng === 180 || lng === -180) && isAt(-lng)));
+  return lat >= south && lat <= north && (isAt(lng) || (Math.abs(lng) === 180 && isAt(-lng)));
 }

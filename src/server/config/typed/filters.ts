@@ -2,6 +2,7 @@ import type { JsonValue } from "../../../kernel/json/json.ts";
 import type { Conditions } from "../../../kernel/records/filter-group.ts";
 import type { GeoBox, GeoCircle, GeoPoint } from "../../../kernel/records/geo.ts";
 import type { AnyField, AnyFilter, FilterOperator } from "../records.ts";
+import type { RecordOf } from "./records.ts";
 
 export type Equality = "==" | "!=";
 type Ordering = ">" | ">=" | "<" | "<=";
@@ -50,3 +51,52 @@ type ConditionIn<R> =
 
 /** A filter over records `R`: a list of conditions and groups, or a single group. Untyped where `R` is `TableRecord`. */
 export type FilterOf<R> = string extends keyof R ? AnyFilter : Conditions<ConditionIn<R>>;
+
+/** A comparison of a related record's field with one of the record in which the relation stands: a field of the same type. */
+type ComparisonOf<R, Outer> = [Outer] extends [never]
+  ? never
+  : {
+      [Name in keyof R & string]: NonNullable<R[Name]> extends string | number | boolean
+        ? readonly [
+            field: Name,
+            operator: Equality | Ordering,
+            value: { readonly field: SameKind<Outer, NonNullable<R[Name]>> },
+          ]
+        : never;
+    }[keyof R & string];
+
+/** Names of the fields whose values can be compared with a value. */
+type SameKind<R, Value> = {
+  [Name in keyof R & string]: KindOf<NonNullable<R[Name]>> extends KindOf<Value> ? Name : never;
+}[keyof R & string];
+
+type KindOf<Value> = [Value] extends [string]
+  ? "text"
+  : [Value] extends [number]
+    ? "number"
+    : [Value] extends [boolean]
+      ? "boolean"
+      : never;
+
+/** A relation of records `Outer` to those of one of the tables. */
+type RelationOf<Tables, Outer> = {
+  [Table in keyof Tables & string]: {
+    readonly table: Table;
+    readonly where: FilterBy<Tables, RecordOf<Tables[Table]>, Outer>;
+  };
+}[keyof Tables & string];
+
+type GroupBy<Tables, R, Outer> =
+  | { readonly or: readonly FilterBy<Tables, R, Outer>[] }
+  | { readonly and: readonly FilterBy<Tables, R, Outer>[] }
+  | { readonly not: FilterBy<Tables, R, Outer> }
+  | { readonly some: RelationOf<Tables, R> }
+  | { readonly none: RelationOf<Tables, R> };
+
+/** A filter over records `R`. `Outer`: the record in which its relation stands; never outside of relations. */
+type FilterBy<Tables, R, Outer> = string extends keyof R
+  ? AnyFilter
+  : readonly (ConditionIn<R> | ComparisonOf<R, Outer> | GroupBy<Tables, R, Outer>)[] | GroupBy<Tables, R, Outer>;
+
+/** A filter over the records of a table, with relations to the other tables of its namespace. */
+export type FilterIn<Tables, Name extends keyof Tables> = FilterBy<Tables, RecordOf<Tables[Name]>, never>;
