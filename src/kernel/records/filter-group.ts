@@ -17,11 +17,6 @@ export interface Not<Condition> {
   readonly not: Conditions<Condition>;
 }
 
-/** A field of the record in which a relation stands, in place of a value. */
-export interface OuterField {
-  readonly field: string;
-}
-
 /** Conditions on a record of another table of the namespace. Its values may be fields of the record in which the relation stands. */
 export interface Related {
   readonly table: string;
@@ -62,11 +57,14 @@ export function not<const Negated extends Conditions<Tuple>>(filter: Negated): {
   return { not: filter };
 }
 
+/** The conditions of a relation. A value may be a field of the record in which the relation stands. */
+type RelatedConditions = readonly (Tuple | GroupOf<Tuple>)[] | GroupOf<Tuple>;
+
 /**
  * Returns a relation that matches where some record of `table` matches: `some("members", [["teamId", "==", field("teamId")],
  * ["userId", "==", auth.id]])`.
  */
-export function some<const Table extends string, const Where extends readonly unknown[] | object>(
+export function some<const Table extends string, const Where extends RelatedConditions>(
   table: Table,
   where: Where,
 ): { readonly some: { readonly table: Table; readonly where: Where } } {
@@ -74,7 +72,7 @@ export function some<const Table extends string, const Where extends readonly un
 }
 
 /** Returns a relation that matches where no record of `table` matches. */
-export function none<const Table extends string, const Where extends readonly unknown[] | object>(
+export function none<const Table extends string, const Where extends RelatedConditions>(
   table: Table,
   where: Where,
 ): { readonly none: { readonly table: Table; readonly where: Where } } {
