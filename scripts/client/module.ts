@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { minify } from "terser";
 import { bundleClient, type ClientBundle } from "./bundle.ts";
 import { MODULE, MODULE_ENTRY, ROOT } from "./entries.ts";
+import { joined } from "./joining.ts";
 import { packed } from "./packing.ts";
 
 /** The syntax that the supported browsers have. */
@@ -39,7 +40,7 @@ export async function bundleModule(): Promise<ClientBundle> {
   const files = await Promise.all(
     [...bundle.files].map(async ([path, content]) => [path, await shorten(content)] as const),
   );
-  return { ...bundle, files: new Map(files) };
+  return joined({ ...bundle, files: new Map(files) });
 }
 
 /**

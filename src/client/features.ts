@@ -84,5 +84,5 @@ export function createFeatures<Types extends ConfigTypes>(context: ClientContext
 /** Creates the rooms of one kind; joining loads the rest of the code. */
 const createRooms = (context: ClientContext, name: string): Rooms => ({
   name,
-  join: async (id) => (await import("./socket-features.ts")).joinRoom(context, name, id),
+  join: async (id) => (await import("./small-features.ts")).joinRoom(context, name, id),
 });

@@ -1,5 +1,6 @@
 // Public exports of "platform/client".
 export { allOf, anyOf, field, none, not, some } from "../kernel/records/filter-group.ts";
+export type { RecordFile } from "../server/config/records.ts";
 export type { Analytics, EventProperties } from "./analytics.ts";
 export type {
   Auth,

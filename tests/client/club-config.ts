@@ -3,6 +3,7 @@ import { defineConfig } from "platform";
 /** What the tests of the client are about: films, their reviews and authors, and clubs with instances. */
 export default defineConfig({
   auth: { anonymous: true, magicLink: true, emailOtp: true, mfa: { totp: true } },
+  storage: { buckets: { posters: {} } },
   databases: {
     shared: {
       tables: {
@@ -39,6 +40,15 @@ export default defineConfig({
             guestIds: { type: "references", references: "people", required: true },
           },
           access: { read: true, insert: true, update: true, delete: true },
+        },
+        posters: {
+          schema: {
+            title: { type: "string" },
+            image: { type: "file", bucket: "posters", required: true },
+            back: { type: "file", bucket: "posters" },
+            sketches: { type: "file", bucket: "posters", many: 3 },
+          },
+          access: { read: true, insert: true, update: true },
         },
         drafts: { access: { read: true, insert: true, update: true, delete: true } },
       },

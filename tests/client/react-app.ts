@@ -9,6 +9,7 @@ import {
   usePresence,
   useRecord,
   useRoom,
+  useSave,
   useSearch,
   useUpload,
 } from "../../src/client/react/index.ts";
@@ -122,6 +123,29 @@ function People({ channel }: { channel: string }): ReactNode {
   );
 }
 
+function Save(): ReactNode {
+  const { insert, update, cancel, status, progress, record, error } = useSave(client.db("shared").table("posters"));
+  const send = (given: FileList | null) => {
+    const [image] = given ?? [];
+    if (image === undefined) return;
+    const write = record === null ? insert({ image }) : update(record.id, { image, back: image });
+    write.catch(() => {});
+  };
+  return createElement(
+    "div",
+    null,
+    show("save", {
+      ...{ status, ...progress, image: record?.image.name ?? null, back: record?.back?.name ?? null },
+      error: error?.code ?? null,
+    }),
+    createElement("input", {
+      type: "file",
+      onChange: ({ target }: { target: HTMLInputElement }) => send(target.files),
+    }),
+    button("cancel", cancel),
+  );
+}
+
 function Upload(): ReactNode {
   const { upload, cancel, status, progress, file, error } = useUpload(client.storage("files"));
   const send = (given: FileList | null) => {
@@ -165,6 +189,7 @@ const PARTS: Record<string, () => ReactNode> = {
   Film: () => createElement(Film, { id: new URLSearchParams(location.search).get("film") }),
   Quiz: () => createElement(Quiz, { id: new URLSearchParams(location.search).get("room") }),
   People: () => createElement(People, { channel: new URLSearchParams(location.search).get("channel") ?? "lobby" }),
+  Save: () => createElement(Save),
   Upload: () => createElement(Upload),
   Suspended: () => createElement(Suspense, { fallback: show("fallback", "waiting") }, createElement(Suspended)),
 };

@@ -14,6 +14,13 @@ export default defineConfig({
           fts: ["title"],
           access: { read: true, insert: (auth) => auth !== null, update: true, delete: true },
         },
+        posters: {
+          schema: {
+            image: { type: "file", bucket: "files", required: true },
+            back: { type: "file", bucket: "files" },
+          },
+          access: { read: true, insert: true, update: true },
+        },
       },
     },
   },

@@ -285,6 +285,28 @@ for (const version of REACT_VERSIONS) {
       await untilShown(page, "upload", { status: "idle", error: null });
       expect(problems).toEqual([]);
     });
+
+    browserTest("[TC377] useSave shows the progress of a record's files, its record and its error", async () => {
+      const { page, problems } = await open(version);
+      await page.click("#show-Save");
+      const file = (name: string, size: number) => ({ name, mimeType: "video/mp4", buffer: Buffer.alloc(size, 7) });
+      await page.setInputFiles("input", file("small", 1_000));
+      await untilShown(page, "save", { status: "done", loaded: 1_000, total: 1_000, image: "small", back: null });
+      await page.setInputFiles("input", file("again", 2_000));
+      await untilShown(page, "save", { status: "done", loaded: 4_000, total: 4_000, image: "again", back: "again" });
+      const slow = await page.context().newCDPSession(page);
+      await slow.send("Network.emulateNetworkConditions", {
+        ...{ offline: false, latency: 0, downloadThroughput: -1, uploadThroughput: 200_000 },
+      });
+      await page.setInputFiles("input", file("slow", 9_000_000));
+      await until("it is under way", async () => (await shownIn(page, "save")).status === "uploading");
+      await page.click("#cancel");
+      await untilShown(page, "save", { status: "idle", error: null, image: null });
+      await page.context().setOffline(true);
+      await page.setInputFiles("input", file("offline", 1_000));
+      await untilShown(page, "save", { status: "failed", error: "network", image: null });
+      expect(problems).toEqual([]);
+    });
   });
 }
 

@@ -10,6 +10,7 @@ import {
   increment,
   none,
   not,
+  type RecordFile,
   type RecordOf,
   some,
 } from "../../src/client/index.ts";
@@ -222,4 +223,40 @@ export async function signIns() {
   const result = await client.auth.signIn({ email: "a@example.com", password: "secret" });
   if (result.mfa === undefined) return result.user.email;
   return (await result.mfa.verify("123456")).user.email;
+}
+
+export async function files(file: File, blob: Blob) {
+  const posters = client.db("shared").table("posters");
+  type Poster = RecordOf<typeof config, "shared", "posters">;
+  holds<Equal<Poster["image"], RecordFile>>();
+  holds<Equal<Poster["back"], RecordFile | null>>();
+  holds<Equal<Poster["sketches"], RecordFile[]>>();
+  type NewPoster = InsertOf<typeof config, "shared", "posters">;
+  const given: NewPoster = { image: file, back: null, sketches: [file, blob] };
+  const poster = await posters.insert(given, { onProgress: ({ loaded, total }) => loaded / total });
+  holds<Equal<typeof poster, Poster>>();
+  await posters.insert({ image: blob, sketches: file });
+  // @ts-expect-error: a required file
+  await posters.insert({ title: "A" });
+  // @ts-expect-error: an insert takes no stored files
+  await posters.insert({ image: poster.image });
+  // @ts-expect-error: no path, but a file
+  await posters.insert({ image: "a.png" });
+  // @ts-expect-error: one file
+  await posters.insert({ image: [file] });
+  const { signal } = new AbortController();
+  await posters.update(poster.id, { image: file, back: null, sketches: [...poster.sketches, file] }, { signal });
+  await posters.update(poster.id, { image: poster.image, sketches: [{ id: "a" }] });
+  await posters.update(poster.id, { back: deleteField(), sketches: null });
+  // @ts-expect-error: a required file is not removed
+  await posters.update(poster.id, { image: null });
+  await posters.upsert({ id: "p", image: poster.image, sketches: [...poster.sketches, blob] }, { signal });
+  // @ts-expect-error: a batch takes no files
+  await posters.batch({ inserts: [{ image: file }] });
+  await posters.batch({ updates: [{ id: poster.id, data: { back: poster.back, sketches: [] } }] });
+  // @ts-expect-error: files are for single records
+  await posters.where("title", "==", "A").update({ back: file });
+  const { items } = await posters.list({ signFiles: 600 });
+  holds<Equal<(typeof items)[number], Poster>>();
+  await posters.get(poster.id, { signFiles: 600 });
 }

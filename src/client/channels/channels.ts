@@ -2,7 +2,7 @@ import type { ClientContext } from "../context.ts";
 import { deferred, once, whenLoaded } from "../deferred.ts";
 import type { Broadcast, Presence } from "./types.ts";
 
-type Code = typeof import("../socket-features.ts");
+type Code = typeof import("../small-features.ts");
 
 const LOADING: Pick<Presence, "status" | "error" | "users"> = { status: "loading", error: null, users: [] };
 
@@ -13,7 +13,7 @@ function createLazy<Channel extends Presence | Broadcast>(
 ): Channel {
   let channel: Partial<Presence> = LOADING;
   const load = once(async () => {
-    const loaded = create(await import("../socket-features.ts"));
+    const loaded = create(await import("../small-features.ts"));
     channel = loaded;
     return loaded;
   });

@@ -8,7 +8,7 @@ export function createOffline(context: ClientContext): Offline {
   const { offline } = context.options;
   if (offline === undefined) return { onRefused: () => () => {} };
   const direct = context.deliver;
-  const loaded = import("../socket-features.ts").then(({ openOffline }) => openOffline(context, offline.name, direct));
+  const loaded = import("./offline.ts").then(({ openOffline }) => openOffline(context, offline.name, direct));
   // Without the code, and in a browser that refuses IndexedDB, as in some private windows, writes go directly.
   const started = loaded.then(({ started }) => started).catch(() => direct);
   context.deliver = async (write) => {

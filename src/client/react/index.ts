@@ -5,4 +5,4 @@ export { type LiveResult, type RecordResult, useLive, useRecord, useSearch } fro
 export { type PresenceResult, usePresence } from "./presence.ts";
 export { type AuthResult, PlatformProvider, useAuth, useClient, useUser } from "./provider.ts";
 export { type RoomResult, useRoom } from "./room.ts";
-export { type UploadResult, useUpload } from "./upload.ts";
+export { type SaveResult, type UploadResult, useSave, useUpload } from "./upload.ts";

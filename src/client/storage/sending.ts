@@ -25,6 +25,16 @@ const STALL_MS = 30_000;
 /** Minimum rate without upload progress: a request may take the stall timeout, plus the time of its bytes at this rate. */
 const SLOWEST_BYTES_PER_MS = 16;
 
+/** Returns a function that reports loaded bytes. A lost connection discards sent bytes, but the progress never decreases. */
+export function loadingOf(total: number, onProgress: UploadOptions["onProgress"]): (bytes: number) => void {
+  let shown = -1;
+  return (loaded) => {
+    if (loaded <= shown) return;
+    shown = loaded;
+    onProgress?.({ loaded, total });
+  };
+}
+
 type Fetch = NonNullable<RequestOptions["fetch"]>;
 
 /** Returns how to send a body: with `fetch`, which reports no upload progress, or with an XMLHttpRequest, which does. */

@@ -1,5 +1,5 @@
 import type { ClientContext } from "../context.ts";
-import { createPatience, sendingOf, type UploadTask } from "./sending.ts";
+import { createPatience, loadingOf, sendingOf, type UploadTask } from "./sending.ts";
 import type { FileEntry, Uploadable, UploadOptions } from "./types.ts";
 import { uploadInParts } from "./upload-parts.ts";
 
@@ -18,13 +18,7 @@ export async function upload(
   await context.session.ready;
   const file = given instanceof Blob ? given : new Blob([given]);
   const total = file.size;
-  let shown = -1;
-  const onLoaded = (bytes: number) => {
-    // A lost connection discards sent bytes, but the progress never decreases.
-    if (bytes <= shown) return;
-    shown = bytes;
-    onProgress?.({ loaded: bytes, total });
-  };
+  const onLoaded = loadingOf(total, onProgress);
   const type = contentType ?? (file.type || "application/octet-stream");
   const task = { bucket, key, file, contentType: type, metadata, onLoaded, signal };
   onLoaded(0);

@@ -7,6 +7,7 @@ import type { LiveQuery } from "../live/types.ts";
 import type { QueryParameters } from "../transport/types.ts";
 import type {
   Cancellable,
+  FileSigning,
   Found,
   ListOptions,
   NumberedPage,
@@ -51,7 +52,7 @@ export class TableQuery extends FluentQuery<TableQuery, FilterOperator, QueryDes
     return (await wide()).page(this, number, options);
   }
 
-  async first(options?: Cancellable): Promise<Item | null> {
+  async first(options?: Cancellable & FileSigning): Promise<Item | null> {
     return (await this.limit(1).list({ ...options, total: false })).items[0] ?? null;
   }
 
@@ -84,7 +85,7 @@ export class TableQuery extends FluentQuery<TableQuery, FilterOperator, QueryDes
     return (await wide()).aggregate(this.#context.transport, this.description, options);
   }
 
-  async *pages(options?: Cancellable): AsyncIterableIterator<Item[]> {
+  async *pages(options?: Cancellable & FileSigning): AsyncIterableIterator<Item[]> {
     yield* (await wide()).pages((paging) => this.list({ ...options, ...paging }));
   }
 

@@ -5,8 +5,9 @@ import { orNull } from "../transport/errors.ts";
 import { jsonOf } from "../transport/send.ts";
 import type { Cancellable } from "../types/query.ts";
 import { type Condition, databasePath, everything, type TableAddress, tablePath } from "./description.ts";
+import type { FormOptions } from "./forms.ts";
 import { TableQuery } from "./query.ts";
-import type { TableWrite, WriteOperation, WriteRequest } from "./writes.ts";
+import { type FilePart, filesIn, type TableWrite, type WriteOperation, type WriteRequest } from "./writes.ts";
 
 const TIME_DIGITS = 12;
 
@@ -19,8 +20,9 @@ function newRecordId(runtime: Pick<Runtime, "now" | "uuid">): string {
 interface GetOptions extends Cancellable {
   fields?: readonly string[];
   expand?: readonly string[];
+  signFiles?: number;
 }
-interface ConditionOptions {
+interface ConditionOptions extends FormOptions {
   if?: readonly Condition[];
 }
 interface Batch {
@@ -48,32 +50,38 @@ function recordsOf(context: ClientContext, address: TableAddress) {
     context.writes.needsIds && record["id"] == null ? { ...record, id: newRecordId(context.runtime) } : record;
 
   return {
-    async get(id: string, { fields = [], expand = [], signal }: GetOptions = {}): Promise<JsonObject | null> {
+    async get(
+      id: string,
+      { fields = [], expand = [], signFiles, signal }: GetOptions = {},
+    ): Promise<JsonObject | null> {
       // A search without a text is refused, and "search" is no id either.
       if (id === "search") return null;
-      const query = { fields: fields.join() || null, expand: expand.join() || null };
+      const query = { fields: fields.join() || null, expand: expand.join() || null, signFiles };
       const record = await orNull(context.transport.request<JsonObject>("GET", at(id), { query, signal }));
       // Texts that are not ids, such as "" or "count", address other endpoints of the table.
       return record?.["id"] === String(id) ? record : null;
     },
 
-    insert(given: JsonObject): Promise<JsonObject> {
+    insert(given: JsonObject, options?: FormOptions): Promise<JsonObject> {
       const record = identified(given);
       const operations = [{ type: "insert", record }] as const;
       const request = { method: "POST", path, body: record } as const;
-      return performWrite(context, { address, operations, request });
+      return performWrite(context, { address, operations, request, options });
     },
 
     update(id: string, changes: JsonObject, options: ConditionOptions = {}): Promise<JsonObject> {
       const operations = [{ type: "update", id, changes }] as const;
       const request = { method: "PATCH", path: at(id), query: parametersOf(options), body: changes } as const;
-      return performWrite(context, { address, operations, request });
+      return performWrite(context, { address, operations, request, options });
     },
 
-    upsert(record: JsonObject, { conflictTarget = "id" }: { conflictTarget?: string } = {}): Promise<JsonObject> {
+    upsert(
+      record: JsonObject,
+      { conflictTarget = "id", ...options }: FormOptions & { conflictTarget?: string } = {},
+    ): Promise<JsonObject> {
       const operations = [{ type: "upsert", record, conflictTarget }] as const;
       const request = { method: "POST", path, query: { upsert: true, conflictTarget }, body: record } as const;
-      return performWrite(context, { address, operations, request });
+      return performWrite(context, { address, operations, request, options });
     },
 
     async delete(id: string, options: ConditionOptions = {}): Promise<void> {
@@ -107,17 +115,24 @@ interface Write {
   address: TableAddress;
   operations: readonly WriteOperation[];
   request: Omit<WriteRequest, "idempotencyKey">;
+  options?: FormOptions | undefined;
 }
 
 /** Announces a write to its observers, sends it, and reports its outcome. */
-async function performWrite<Answer>(context: ClientContext, { address, operations, request }: Write): Promise<Answer> {
+async function performWrite<Answer>(
+  context: ClientContext,
+  { address, operations, request, options }: Write,
+): Promise<Answer> {
   const keyed = { ...request, idempotencyKey: request.method === "DELETE" ? null : context.runtime.uuid() };
   // A JSON copy, because queues and overlays outlive the call, and IndexedDB refuses reactive objects.
   const write: TableWrite = JSON.parse(jsonOf({ ...address, operations, request: keyed }));
+  // Taken now, like the copy, which has no files.
+  const files = filesIn(request.body);
+  const deliver = files.length === 0 ? context.deliver : await formOf(context, write, files, options);
   const begun = context.writes.begin(write);
   try {
     // Responses are not validated again.
-    const answer = (await context.deliver(write)) as Answer;
+    const answer = (await deliver(write)) as Answer;
     begun.confirm(answer);
     return answer;
   } catch (error) {
@@ -125,6 +140,14 @@ async function performWrite<Answer>(context: ClientContext, { address, operation
     throw error;
   }
 }
+
+/** Code for files is loaded with the first one. */
+const formOf = async (
+  context: ClientContext,
+  write: TableWrite,
+  files: readonly FilePart[],
+  options: FormOptions | undefined,
+) => (await import("../small-features.ts")).formOf(context, write, files, options);
 
 /** `Database` of any namespace. The types of `client.db` add the tables of each one. */
 export interface AnyDatabase {

@@ -9,6 +9,15 @@ export const increment = (value = 1): Increment => ({ $op: "increment", value })
 /** Clears a field. */
 export const deleteField = (): FieldDeletion => ({ $op: "deleteField" });
 
+/** A file of a record to write, and its field. */
+export type FilePart = readonly [field: string, file: Blob];
+
+/** Returns the files among the values of a record, and in their lists. */
+export const filesIn = (record: JsonObject = {}): FilePart[] =>
+  Object.entries(record).flatMap(([name, value]) =>
+    [value].flat().flatMap((one: unknown): FilePart[] => (one instanceof Blob ? [[name, one]] : [])),
+  );
+
 /** Write of one record. `changes` may have the operators of `increment` and `deleteField`. */
 export type WriteOperation =
   | { readonly type: "insert"; readonly record: JsonObject }

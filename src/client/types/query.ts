@@ -32,8 +32,13 @@ export interface Cancellable {
   signal?: AbortSignal;
 }
 
+export interface FileSigning {
+  /** Seconds for which the `url` of each file is good without a token, as in `<img>`: 1 to 604,800. Default: none is signed. */
+  signFiles?: number;
+}
+
 /** Options that select a part of a list. Without any: the first page. */
-export interface ListOptions extends Cancellable {
+export interface ListOptions extends Cancellable, FileSigning {
   /** Cursor of the previous page. */
   after?: string;
   /** Cursor before whose position the page ends, in the same order. */
@@ -53,7 +58,7 @@ export interface NumberedPage<Item> {
   perPage: number;
 }
 
-export interface PageOptions extends Cancellable {
+export interface PageOptions extends Cancellable, FileSigning {
   /** Number of items of a page; that of `limit` by default, or 100. */
   perPage?: number;
 }
@@ -156,7 +161,7 @@ export interface Query<Tables, Name extends keyof Tables & string, Row, Path ext
   ): Query<Tables, Name, Row, Path | Added>;
 
   /** Returns the first item; null if there is none. */
-  first(options?: Cancellable): Promise<WithRelated<Tables, Name, Row, Path> | null>;
+  first(options?: Cancellable & FileSigning): Promise<WithRelated<Tables, Name, Row, Path> | null>;
   /** Returns a page by its number, from 1. For long lists `pages` is faster. */
   page(number: number, options?: PageOptions): Promise<NumberedPage<WithRelated<Tables, Name, Row, Path>>>;
   count(options?: Cancellable): Promise<number>;
@@ -170,7 +175,7 @@ export interface Query<Tables, Name extends keyof Tables & string, Row, Path ext
     options: AggregateOptions<RecordOf<Tables[Name]>, Selected, Grouped>,
   ): Promise<AggregatedOf<RecordOf<Tables[Name]>, Selected, Grouped>[]>;
   /** Iterates over all pages, one request each. */
-  pages(options?: Cancellable): AsyncIterableIterator<WithRelated<Tables, Name, Row, Path>[]>;
+  pages(options?: Cancellable & FileSigning): AsyncIterableIterator<WithRelated<Tables, Name, Row, Path>[]>;
   /** Updates up to 500 matching records. Errors: `invalid` without any condition, and with a sort, limit, fields or expand. */
   update(changes: ChangesOfSchema<Tables[Name]>): Promise<WriteCounts>;
   /** Deletes up to 500 matching records. Errors: as `update`. */

@@ -1,3 +1,4 @@
+import type { RecordFile } from "../../server/config/records.ts";
 import type { TypesOf } from "../../server/config/typed/declared.ts";
 import type { RecordOf as RecordOfSchema } from "../../server/config/typed/records.ts";
 
@@ -37,16 +38,40 @@ type RequiredOf<Schema> = {
   [Name in keyof Schema]: Member<Schema[Name], "required"> extends true ? Name : never;
 }[keyof Schema];
 
+/** A stored file that an update keeps: as it was answered, or its id alone. */
+type KeptFile = Pick<RecordFile, "id"> & Partial<RecordFile>;
+
+/**
+ * Value of a field to write. A field of files takes `New` files, and where records exist `Kept` ones: one of them, a list of both
+ * with `many`, or a single new one, which is added.
+ */
+type GivenOf<Schema, Name extends keyof RecordOfSchema<Schema>, New, Kept> =
+  Member<Member<Schema, Name & string>, "type"> extends "file"
+    ? Member<Member<Schema, Name & string>, "many"> extends number
+      ? New | readonly (New | Kept)[] | null
+      : New | Kept | Extract<RecordOfSchema<Schema>[Name], null>
+    : RecordOfSchema<Schema>[Name];
+
 /**
  * Record to insert into a table with this schema: required fields without a default, and any others. null counts as missing if a
- * field is not required.
+ * field is not required. Fields of files take `Blob` or `File` objects.
  */
-export type InsertOfSchema<Schema> =
+export type InsertOfSchema<Schema, New = Blob, Kept = never> =
   IsTyped<Schema> extends true
-    ? { [Name in NeededOf<Schema> & keyof RecordOfSchema<Schema>]: RecordOfSchema<Schema>[Name] } & {
-        [Name in Exclude<keyof RecordOfSchema<Schema>, NeededOf<Schema> | Timestamps>]?: RecordOfSchema<Schema>[Name];
+    ? { [Name in NeededOf<Schema> & keyof RecordOfSchema<Schema>]: GivenOf<Schema, Name, New, Kept> } & {
+        [Name in Exclude<keyof RecordOfSchema<Schema>, NeededOf<Schema> | Timestamps>]?: GivenOf<
+          Schema,
+          Name,
+          New,
+          Kept
+        >;
       }
     : Untyped;
+
+/** Record to insert, or to update with: its fields of files also take stored ones. */
+export type UpsertOfSchema<Schema> = InsertOfSchema<Schema, Blob, KeptFile>;
+/** Record of a batch or transaction, which take no new files. */
+export type InsertInBatch<Schema> = InsertOfSchema<Schema, never>;
 
 type OperatorsOf<Value> = FieldDeletion | AtomicOperator<Value>;
 type AtomicOperator<Value> =
@@ -56,11 +81,11 @@ type AtomicOperator<Value> =
 /**
  * Changes of an update of a table with this schema. `id` and the timestamps are ignored, so that a whole record can be sent back.
  */
-export type ChangesOfSchema<Schema> =
+export type ChangesOfSchema<Schema, New = never> =
   IsTyped<Schema> extends true
     ? {
         [Name in keyof RecordOfSchema<Schema>]?:
-          | RecordOfSchema<Schema>[Name]
+          | GivenOf<Schema, Name, New, KeptFile>
           | (Name extends "id" | Timestamps
               ? never
               : Name extends RequiredOf<Schema>

@@ -1,8 +1,9 @@
 import type { CheckedPath, WithRelated } from "../../server/config/typed/expand.ts";
 import type { FilterOf } from "../../server/config/typed/filters.ts";
 import type { RecordOf } from "../../server/config/typed/records.ts";
+import type { FormOptions } from "../tables/forms.ts";
 import type { Cancellable, Query } from "./query.ts";
-import type { ChangesOfSchema, InsertOfSchema } from "./records.ts";
+import type { ChangesOfSchema, InsertInBatch, InsertOfSchema, UpsertOfSchema } from "./records.ts";
 
 export interface ConditionOptions<R> {
   /** Conditions that the stored record must match at the time of the write. Errors: `precondition_failed`. */
@@ -10,7 +11,7 @@ export interface ConditionOptions<R> {
 }
 
 export interface Batch<Schema> {
-  inserts?: readonly InsertOfSchema<Schema>[];
+  inserts?: readonly InsertInBatch<Schema>[];
   updates?: readonly { id: string; data: ChangesOfSchema<Schema> }[];
   deletes?: readonly string[];
 }
@@ -33,6 +34,8 @@ export interface Table<Tables, Name extends keyof Tables & string>
     options?: Cancellable & {
       fields?: readonly Field[];
       expand?: readonly (Path & CheckedPath<Tables, Name, Path>)[];
+      /** Seconds for which the `url` of each file is good without a token: 1 to 604,800. */
+      signFiles?: number;
     },
   ): Promise<WithRelated<
     Tables,
@@ -40,19 +43,23 @@ export interface Table<Tables, Name extends keyof Tables & string>
     Pick<RecordOf<Tables[Name]>, Field | ("id" & keyof RecordOf<Tables[Name]>)>,
     Path
   > | null>;
-  insert(record: InsertOfSchema<Tables[Name]>): Promise<RecordOf<Tables[Name]>>;
-  /** Updates fields of a record; `increment` and `deleteField` are atomic. Errors: `not_found`. */
+  /** Inserts a record. With `File` or `Blob` objects in fields of files it is sent as a form, which does not wait offline. */
+  insert(record: InsertOfSchema<Tables[Name]>, options?: FormOptions): Promise<RecordOf<Tables[Name]>>;
+  /**
+   * Updates fields of a record; `increment` and `deleteField` are atomic. In a list of files those with an `id` stay, in this
+   * order, and new ones follow; a single new file is added to the list. Errors: `not_found`.
+   */
   update(
     id: string,
-    changes: ChangesOfSchema<Tables[Name]>,
-    options?: ConditionOptions<RecordOf<Tables[Name]>>,
+    changes: ChangesOfSchema<Tables[Name], Blob>,
+    options?: ConditionOptions<RecordOf<Tables[Name]>> & FormOptions,
   ): Promise<RecordOf<Tables[Name]>>;
   /** Updates the record with the same id, or the same value of `conflictTarget`, a unique field; inserts it if there is none. */
   upsert(
-    record: InsertOfSchema<Tables[Name]>,
-    options: { conflictTarget: keyof RecordOf<Tables[Name]> & string },
+    record: UpsertOfSchema<Tables[Name]>,
+    options: { conflictTarget: keyof RecordOf<Tables[Name]> & string } & FormOptions,
   ): Promise<RecordOf<Tables[Name]>>;
-  upsert(record: InsertOfSchema<Tables[Name]> & { id: string }): Promise<RecordOf<Tables[Name]>>;
+  upsert(record: UpsertOfSchema<Tables[Name]> & { id: string }, options?: FormOptions): Promise<RecordOf<Tables[Name]>>;
   /** Deletes a record. Errors: `not_found`. */
   delete(id: string, options?: ConditionOptions<RecordOf<Tables[Name]>>): Promise<void>;
   /** Executes up to 500 writes, all or none. With `upsert`, inserts update existing records with the same ids. */
@@ -60,14 +67,14 @@ export interface Table<Tables, Name extends keyof Tables & string>
 }
 
 type OperationOf<Tables, Name extends keyof Tables & string> =
-  | { table: Name; action: "insert"; data: InsertOfSchema<Tables[Name]> }
+  | { table: Name; action: "insert"; data: InsertInBatch<Tables[Name]> }
   | ({ table: Name; action: "update"; id: string; data: ChangesOfSchema<Tables[Name]> } & ConditionOptions<
       RecordOf<Tables[Name]>
     >)
   | ({
       table: Name;
       action: "upsert";
-      data: InsertOfSchema<Tables[Name]>;
+      data: InsertInBatch<Tables[Name]>;
       conflictTarget?: keyof RecordOf<Tables[Name]> & string;
     } & ConditionOptions<RecordOf<Tables[Name]>>)
   | ({ table: Name; action: "delete"; id: string } & ConditionOptions<RecordOf<Tables[Name]>>);

@@ -23,9 +23,19 @@ const CONFIG = `{
       },
     },
     open: { schema: ${schema}, access: { read: true, insert: true } },
+    folders: {
+      schema: {
+        docIds: { type: "references", references: { table: "docs" }, mayBeHidden: true },
+        mainId: { references: "docs", mayBeHidden: true },
+        parentId: { references: "folders" },
+        extra: { type: "json" },
+      },
+      access: { read: true, insert: true },
+    },
   } } },
 }`;
 const DOCS = "/api/db/shared/tables/docs";
+const FOLDERS = "/api/db/shared/tables/folders";
 const OPEN = "/api/db/shared/tables/open";
 
 interface Doc {
@@ -153,4 +163,30 @@ test("[TB734] a signed list is not kept for other callers", async () => {
     expect((await platform.fetch(url)).status).toBe(200);
   }
   expect(tokens.size).toBe(3);
+});
+
+test("[TB736] files of expanded records are signed at every step of a path", async () => {
+  const mine = await insert(ann.id);
+  const hidden = await insert(bob.id, DOCS, bob);
+  const { body: folder } = await ann.post<{ id: string }>(FOLDERS, { docIds: [mine.id, hidden.id], mainId: mine.id });
+  await ann.post(FOLDERS, { docIds: [], mainId: mine.id, parentId: folder.id });
+  type Shown = { expand: { docIds: Doc[]; mainId: Doc; parentId: Shown | null } };
+  const query = { signFiles: 600, expand: "docIds,mainId,parentId.mainId", sort: "createdAt:desc", limit: 2 };
+  const { body } = await ann.get<{ items: Shown[] }>(FOLDERS, { query });
+  const [child, parent] = body.items.map(({ expand }) => expand);
+  expect(parent?.docIds.map(({ id }) => id)).toEqual([mine.id]);
+  for (const doc of [parent?.docIds[0], parent?.mainId, child?.mainId, child?.parentId?.expand.mainId]) {
+    expect(doc?.cover.url).toStartWith(`${mine.cover.url}?token=`);
+    expect((await platform.fetch(doc?.cover.url ?? "")).status).toBe(200);
+    expect(doc?.all.map(({ url }) => url.includes("?token="))).toEqual([true, true]);
+  }
+  const back = await ann.get<{ expand: Record<string, { items: { expand: { mainId: Doc } }[] }> }>(
+    `${DOCS}/${mine.id}`,
+    { query: { signFiles: 600, expand: "folders(docIds).mainId" } },
+  );
+  const [again] = back.body.expand["folders(docIds)"]?.items ?? [];
+  expect((await platform.fetch(again?.expand.mainId.cover.url ?? "")).status).toBe(200);
+  const plain = await ann.get<Shown>(`${FOLDERS}/${folder.id}`, { query: { expand: "mainId" } });
+  expect(plain.body.expand.mainId.cover.url).toBe(mine.cover.url);
+  expect((await ann.get(FOLDERS, { query: { signFiles: 600, expand: "nothing" } })).status).toBe(400);
 });

@@ -1,12 +1,14 @@
 import { hkdfSync, timingSafeEqual } from "node:crypto";
 import type { Clock } from "../../../../kernel/clock.ts";
 import { unauthorized } from "../../../../kernel/errors.ts";
+import { isJsonObject, type JsonValue } from "../../../../kernel/json/json.ts";
 import { chain, type MaybePromise } from "../../../../kernel/maybe-promise.ts";
 import { SECOND_MS } from "../../../../kernel/time/duration.ts";
 import { Scheduler } from "../../../../kernel/time/scheduler.ts";
 import type { Principal } from "../../../access/principal.ts";
 import { anySignerOf, principalOfSigner, type SignerDeps } from "../../../access/signers.ts";
 import type { TableRecord } from "../../../config/types.ts";
+import { type ExpandStep, parseExpand } from "../expand/paths.ts";
 import { SIGNED_PER_STEP } from "../limits.ts";
 import type { TableModel } from "../model/model.ts";
 import type { ReadRequest } from "../model/requests.ts";
@@ -17,7 +19,7 @@ const KEY_BYTES = 32;
 const TOKEN = /^(\d{1,12})\.([A-Za-z0-9_-]{43})\.([A-Za-z0-9_-]{1,1100})$/;
 
 /** A read that may ask for signed urls. */
-export interface SigningRequest<Values> extends ReadRequest<Values & { signFiles?: number }> {
+export interface SigningRequest<Values> extends ReadRequest<Values & { signFiles?: number; expand?: string }> {
   peek(name: string): string | null;
 }
 
@@ -50,7 +52,7 @@ export function createFileSigning(deps: SignerDeps & { secret: string; clock: Cl
       return principalOfSigner(deps, signer);
     },
 
-    /** Reads, and signs the urls of the answer's records where the request has `signFiles`. [TB734] */
+    /** Reads, and signs the urls of the answer's records, expanded ones too, where the request has `signFiles`. [TB734] */
     read<Values, T extends object>(
       asked: SigningRequest<Values>,
       modelOf: () => TableModel,
@@ -66,49 +68,108 @@ export function createFileSigning(deps: SignerDeps & { secret: string; clock: Cl
         keepUntilSent: (release) => asked.keepUntilSent?.(release),
       };
       return chain(read(alone), (answer) => {
-        const { signFiles } = asked.query();
+        const { signFiles, expand } = asked.query();
         const model = modelOf();
-        if (signFiles === undefined || model.files.length === 0) return answer;
+        const steps = withFiles(parseExpand(model, expand) ?? []);
+        if (signFiles === undefined || (model.files.length === 0 && steps.length === 0)) return answer;
         const sign = signing(asked.principal, signFiles);
-        return turns.run(signedAnswer(model, answer, sign));
+        return turns.run(signedAnswer(model, steps, answer, sign));
       });
     },
   };
 }
 
-/** Returns an answer, a record or a page of records, with signed urls. */
+/** Signing of one answer. */
+interface Work {
+  sign(url: string): string;
+  /** Records and files since the last pause. */
+  count: number;
+  /** The records that are signed already, by the step that has found them: many may refer to one. */
+  seen: Map<ExpandStep, Map<JsonValue, TableRecord>>;
+}
+
+/** Returns the steps, by the records that they find or lead to, that lead to files. */
+const withFiles = (steps: readonly ExpandStep[]): ExpandStep[] =>
+  steps.flatMap((step) => {
+    const next = withFiles(step.next);
+    return foundBy(step).files.length === 0 && next.length === 0 ? [] : [{ ...step, next }];
+  });
+
+/** Returns the table of the records that a step finds. */
+const foundBy = ({ direction, edge }: ExpandStep): TableModel => (direction === "one" ? edge.to : edge.from);
+
+/** Returns an answer, a record or a page of records, with signed urls, in the records that `steps` have found too. */
 function* signedAnswer<T extends object>(
   model: TableModel,
+  steps: readonly ExpandStep[],
   answer: T,
   sign: (url: string) => string,
 ): Generator<void, T> {
+  const work: Work = { sign, count: 0, seen: new Map() };
   // Only pages have a list of this name beside their `hasMore`.
   const isPage = "hasMore" in answer && "items" in answer && Array.isArray(answer.items);
-  if (!isPage) return signedRecord(model, answer as TableRecord, sign).record as T;
-  const items: TableRecord[] = [];
-  let signed = 0;
-  for (const item of answer.items as TableRecord[]) {
-    const { record, count } = signedRecord(model, item, sign);
-    items.push(record);
-    signed += count;
-    if (signed < SIGNED_PER_STEP) continue;
-    signed = 0;
-    yield;
-  }
-  return { ...answer, items };
+  if (!isPage) return (yield* signedRecord(work, model, steps, answer as TableRecord)) as T;
+  return { ...answer, items: yield* signedRecords(work, model, steps, answer.items as TableRecord[]) };
 }
 
-function signedRecord(model: TableModel, record: TableRecord, sign: (url: string) => string) {
+function* signedRecords(
+  work: Work,
+  model: TableModel,
+  steps: readonly ExpandStep[],
+  records: readonly TableRecord[],
+): Generator<void, TableRecord[]> {
+  const signed: TableRecord[] = [];
+  for (const record of records) signed.push(yield* signedRecord(work, model, steps, record));
+  return signed;
+}
+
+function* signedRecord(
+  work: Work,
+  model: TableModel,
+  steps: readonly ExpandStep[],
+  record: TableRecord,
+): Generator<void, TableRecord> {
   const signed: TableRecord = { ...record };
-  let count = 0;
+  work.count++;
   for (const column of model.files) {
     const files = filesIn(record[column.name]);
     if (files.length === 0) continue;
-    count += files.length;
+    work.count += files.length;
     signed[column.name] = fieldValue(
       column,
-      files.map((file) => ({ ...file, url: sign(file.url) })),
+      files.map((file) => ({ ...file, url: work.sign(file.url) })),
     );
   }
-  return { record: signed, count };
+  if (work.count >= SIGNED_PER_STEP) {
+    work.count = 0;
+    yield;
+  }
+  const { expand } = record;
+  if (steps.length === 0 || !isJsonObject(expand)) return signed;
+  const expanded = { ...expand };
+  for (const step of steps) expanded[step.name] = yield* signedFound(work, step, expand[step.name] ?? null);
+  return { ...signed, expand: expanded };
+}
+
+/** Returns what a step has found, with signed urls: a record or null, several, or `{ items, hasMore }`. */
+function* signedFound(work: Work, step: ExpandStep, found: JsonValue): Generator<void, JsonValue> {
+  if (found === null) return null;
+  const seen = work.seen.get(step) ?? new Map<JsonValue, TableRecord>();
+  work.seen.set(step, seen);
+  const one = function* (record: JsonValue): Generator<void, TableRecord> {
+    const known = seen.get(record);
+    if (known !== undefined) return known;
+    // Expanded records are records.
+    const signed = yield* signedRecord(work, foundBy(step), step.next, record as TableRecord);
+    seen.set(record, signed);
+    return signed;
+  };
+  const all = function* (records: readonly JsonValue[]): Generator<void, TableRecord[]> {
+    const signed: TableRecord[] = [];
+    for (const record of records) signed.push(yield* one(record));
+    return signed;
+  };
+  if (Array.isArray(found)) return yield* all(found);
+  if (step.direction === "one") return yield* one(found);
+  return isJsonObject(found) && Array.isArray(found["items"]) ? { ...found, items: yield* all(found["items"]) } : found;
 }
