@@ -179,7 +179,7 @@ test("[TC373] offline a write with files is refused at once, and keeps nothing",
   Object.defineProperty(navigator, "onLine", { value: false, configurable: true });
   try {
     const error = await errorOf(posts.insert({ title: "offline", cover: file("a") }));
-    expect(error).toMatchObject({ code: "network", message: expect.stringContaining("Files do not wait") });
+    expect(error).toMatchObject({ code: "network", message: expect.stringContaining("Files need a connection") });
   } finally {
     if (before === undefined) Reflect.deleteProperty(navigator, "onLine");
     else Object.defineProperty(navigator, "onLine", before);

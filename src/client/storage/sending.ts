@@ -25,14 +25,22 @@ const STALL_MS = 30_000;
 /** Minimum rate without upload progress: a request may take the stall timeout, plus the time of its bytes at this rate. */
 const SLOWEST_BYTES_PER_MS = 16;
 
-/** Returns a function that reports loaded bytes. A lost connection discards sent bytes, but the progress never decreases. */
-export function loadingOf(total: number, onProgress: UploadOptions["onProgress"]): (bytes: number) => void {
+/** Runs `work`, and reports its loaded bytes. A lost connection discards sent bytes, but the progress never decreases. */
+export async function reporting<T>(
+  total: number,
+  onProgress: UploadOptions["onProgress"],
+  work: (onLoaded: (bytes: number) => void) => Promise<T>,
+): Promise<T> {
   let shown = -1;
-  return (loaded) => {
+  const onLoaded = (loaded: number) => {
     if (loaded <= shown) return;
     shown = loaded;
     onProgress?.({ loaded, total });
   };
+  onLoaded(0);
+  const result = await work(onLoaded);
+  onLoaded(total);
+  return result;
 }
 
 type Fetch = NonNullable<RequestOptions["fetch"]>;

@@ -1,5 +1,5 @@
 import type { ClientContext } from "../context.ts";
-import { createPatience, loadingOf, sendingOf, type UploadTask } from "./sending.ts";
+import { createPatience, reporting, sendingOf, type UploadTask } from "./sending.ts";
 import type { FileEntry, Uploadable, UploadOptions } from "./types.ts";
 import { uploadInParts } from "./upload-parts.ts";
 
@@ -18,13 +18,11 @@ export async function upload(
   await context.session.ready;
   const file = given instanceof Blob ? given : new Blob([given]);
   const total = file.size;
-  const onLoaded = loadingOf(total, onProgress);
   const type = contentType ?? (file.type || "application/octet-stream");
-  const task = { bucket, key, file, contentType: type, metadata, onLoaded, signal };
-  onLoaded(0);
-  const entry = await (total > SINGLE_MAX_BYTES ? uploadInParts(context, task) : uploadAtOnce(context, task));
-  onLoaded(total);
-  return entry;
+  return reporting(total, onProgress, (onLoaded) => {
+    const task = { bucket, key, file, contentType: type, metadata, onLoaded, signal };
+    return total > SINGLE_MAX_BYTES ? uploadInParts(context, task) : uploadAtOnce(context, task);
+  });
 }
 
 async function uploadAtOnce(context: ClientContext, task: UploadTask): Promise<FileEntry> {

@@ -1,6 +1,6 @@
 import { isJsonObject } from "../../kernel/json/json.ts";
 import type { ClientContext } from "../context.ts";
-import { loadingOf, sendingOf } from "../storage/sending.ts";
+import { reporting, sendingOf } from "../storage/sending.ts";
 import type { UploadOptions } from "../storage/types.ts";
 import { localError } from "../transport/errors.ts";
 import type { FilePart, TableWrite } from "./writes.ts";
@@ -18,7 +18,7 @@ export function formOf(
   files: readonly FilePart[],
   { onProgress, signal }: FormOptions = {},
 ): () => Promise<unknown> {
-  if (globalThis.navigator?.onLine === false) throw localError("network", "Files do not wait for a connection");
+  if (globalThis.navigator?.onLine === false) throw localError("network", "Files need a connection");
   const { method, path, query, body = {}, idempotencyKey } = request;
   for (const values of [body, ...operations.flatMap<unknown>(Object.values).filter(isJsonObject)]) {
     for (const [field] of files) {
@@ -32,13 +32,10 @@ export function formOf(
   form.append("record", JSON.stringify(body));
   for (const part of files) form.append(...part);
   const total = files.reduce((sum, [, { size }]) => sum + size, 0);
-  const onLoaded = loadingOf(total, onProgress);
-  return async () => {
-    onLoaded(0);
-    const sending = sendingOf(context, total, onLoaded);
-    const options = { query, body: form, signal, idempotent: idempotencyKey ?? false, ...sending };
-    const answer = await context.transport.request(method, path, options);
-    onLoaded(total);
-    return answer;
-  };
+  return () =>
+    reporting(total, onProgress, (onLoaded) => {
+      const sending = sendingOf(context, total, onLoaded);
+      const options = { query, body: form, signal, idempotent: idempotencyKey ?? false, ...sending };
+      return context.transport.request(method, path, options);
+    });
 }
