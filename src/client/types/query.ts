@@ -63,7 +63,7 @@ export interface PageOptions extends Cancellable, FileSigning {
   perPage?: number;
 }
 
-export interface SearchOptions extends Cancellable {
+export interface SearchOptions extends Cancellable, FileSigning {
   offset?: number;
   /** Text before each match; `<mark>` by default. With custom marks, highlights are not HTML-escaped. */
   highlightPre?: string;
