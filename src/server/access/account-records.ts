@@ -62,7 +62,7 @@ export interface AccountRecords {
   /** Returns the number of the last one that there ever was; 0: there was none. */
   lastAsked(): number;
   /** Whether a record has to go for this account, or for none, and other records refer to it: `clear` comes first. */
-  isReferred(id: string, account: AccountMembers | null): boolean;
+  isReferred(id: string, account: () => AccountMembers | null): boolean;
   /** Keeps others from beginning to refer to a record that goes, until the returned function is called. */
   hold(id: string): () => void;
   /** Errors: 409 that names the table whose records restrict the deletion. */

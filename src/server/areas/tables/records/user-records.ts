@@ -58,8 +58,11 @@ export function createAccountRecords(deps: {
         .map(([id]) => String(id)),
     asked: (limit) => askedIn(file, limit),
     lastAsked: () => lastAskedIn(file),
-    isReferred: (id, account) =>
-      model.incoming.length > 0 && birthOf(file, model, id) !== (account?.birth ?? null) && steps.isReferred(file, id),
+    isReferred(id, account) {
+      // An import asks for a thousand new accounts.
+      const birth = model.incoming.length === 0 ? null : birthOf(file, model, id);
+      return birth !== null && birth !== account()?.birth && steps.isReferred(file, id);
+    },
     hold: (id) => steps.hold(id),
     refuseRestricted: (id) => steps.refuseRestricted(id),
     clear: (id, signal) => steps.clear(id, signal),

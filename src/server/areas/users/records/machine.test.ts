@@ -148,7 +148,7 @@ class Server implements Files {
       seen: () => (this.#mistake === "no comparison" ? { count: Number.MAX_SAFE_INTEGER, mark: 0 } : { ...data.seen }),
       asked: (limit) => data.asked.slice(0, limit),
       lastAsked: () => data.lastAsked,
-      isReferred: (id, account) => data.references.has(id) && data.records.get(id)?.birth !== account?.birth,
+      isReferred: (id, account) => data.references.has(id) && data.records.get(id)?.birth !== account()?.birth,
       hold: (id) => {
         this.#held.set(id, (this.#held.get(id) ?? 0) + 1);
         return () => void this.#held.set(id, (this.#held.get(id) ?? 1) - 1);

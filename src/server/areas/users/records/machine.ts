@@ -50,7 +50,7 @@ export interface RecordsView {
   asked(limit: number): AskedChange[];
   lastAsked(): number;
   /** Whether a record has to go for this account, or for none, and other records refer to it. */
-  isReferred(id: string, account: AccountMembers | null): boolean;
+  isReferred(id: string, account: () => AccountMembers | null): boolean;
   /** Keeps others from beginning to refer to it, until the returned function is called. */
   hold(id: string): () => void;
   /** Ends the references to it, in several commits. */
@@ -106,12 +106,7 @@ export async function copy({ readSystem, data }: Files, ids: readonly string[]):
 /** Copies accounts by `copied`, after the references to records that go have ended. */
 export function copyCleared(files: Files, ids: readonly string[], copied: () => Promise<void>): Promise<void> {
   const { records, readSystem } = files;
-  const going = ids.filter((id) =>
-    records.isReferred(
-      id,
-      readSystem((tx) => tx.account(id)),
-    ),
-  );
+  const going = ids.filter((id) => records.isReferred(id, () => readSystem((tx) => tx.account(id))));
   if (going.length === 0) return copied();
   const releases = going.map((id) => records.hold(id));
   const clear = async (): Promise<void> => {
