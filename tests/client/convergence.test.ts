@@ -19,6 +19,8 @@ const [DEFAULT_COUNT, AT_ONCE, SPEED, STEPS] = [16, 8, 12, 45];
 const QUIET_DEADLINE_MS = 45_000;
 const IDS = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n", "o", "p"];
 
+const KINDS = ["k1", "k2", "k3"];
+
 const CONFIG = `{
   auth: { anonymous: true, session: { accessTokenTtl: 3 } },
   databases: {
@@ -33,11 +35,13 @@ const CONFIG = `{
             on: { type: "boolean", default: true },
             level: { type: "integer", default: 0 },
             tags: { type: "json" },
+            kinds: { type: "references", references: "kinds" },
           },
           access: { read: true, insert: true, update: (auth, item) => item.level < 3, delete: true },
         },
         secrets: {
-          schema: { rank: { type: "integer" }, name: { type: "string" }, on: { type: "boolean", default: true }, level: { type: "integer", default: 0 }, tags: { type: "json" } },
+          schema: { rank: { type: "integer" }, name: { type: "string" }, on: { type: "boolean", default: true }, level: { type: "integer", default: 0 }, tags: { type: "json" }, kinds: { type: "references", references: "kinds" } },
+          indexes: [{ fields: ["rank"] }],
           access: {
             read: (auth, _record, { table }) => {
               const member = auth === null ? null : table("members").get(auth.id);
@@ -45,6 +49,11 @@ const CONFIG = `{
             },
             insert: true, update: true, delete: true,
           },
+        },
+        kinds: { schema: {}, access: { read: true } },
+        marks: {
+          schema: { itemId: { type: "string" }, color: { type: "string" } }, indexes: [{ fields: ["itemId"] }],
+          access: { read: true, insert: true, update: true, delete: true },
         },
         members: { schema: { level: { type: "integer" } }, access: { read: (auth) => auth !== null } },
       },
@@ -79,7 +88,9 @@ const fieldsOf = (r: Random): JsonObject => ({
   on: r.chance(0.7),
   level: r.below(4),
   tags: r.chance(0.5) ? { kind: r.pick(["x", "y"]) } : null,
+  kinds: KINDS.filter(() => r.chance(0.3)),
 });
+const markOf = (r: Random): JsonObject => ({ itemId: r.pick(IDS), color: r.pick(["red", "blue"]) });
 
 function changesOf(r: Random): JsonObject {
   const all = fieldsOf(r);
@@ -96,7 +107,42 @@ const conditionOf = (r: Random): Condition =>
     () => ["name", r.pick(["icontains", "startsWith", "!=", ">"]), r.pick(["a", "b", "ä"])],
     () => ["level", "in", [r.below(4), r.below(4)]],
     () => ["tags.kind", r.pick(["==", "!="]), "x"],
+    () => ["kinds", "has", r.pick(KINDS)],
+    () => ["kinds", r.pick(["hasAny", "hasAll"]), KINDS.filter(() => r.chance(0.5))],
   ])();
+
+type Group = Condition | { [kind: string]: JsonValue };
+
+/** A group, or a relation: to marks that anybody reads, or to secrets of which each reads others. */
+function groupOf(r: Random, levels: number): Group {
+  const filter = () => Array.from({ length: 1 + r.below(2) }, () => partOf(r, levels - 1)) as JsonValue;
+  const related = (): JsonObject =>
+    r.chance(0.7)
+      ? {
+          table: "marks",
+          where: [
+            ["itemId", "==", { field: "id" }],
+            ["color", r.pick(["==", "!="]), "red"],
+          ],
+        }
+      : {
+          table: "secrets",
+          where: [
+            ["rank", "==", { field: "rank" }],
+            ["level", "<", r.below(4)],
+          ],
+        };
+  return r.pick<() => Group>([
+    () => ({ or: [filter(), filter()] }),
+    () => ({ and: [filter()] }),
+    () => ({ not: filter() }),
+    () => ({ some: related() }),
+    () => ({ none: related() }),
+  ])();
+}
+
+const partOf = (r: Random, levels: number): Group =>
+  levels > 0 && r.chance(0.5) ? groupOf(r, levels) : conditionOf(r);
 
 function queryOf(r: Random, table: AnyQuery): { query: AnyQuery; text: string } {
   let query = table as AnyQuery;
@@ -109,6 +155,7 @@ function queryOf(r: Random, table: AnyQuery): { query: AnyQuery; text: string } 
   const count = r.chance(0.15) ? 7 : r.below(3);
   for (let index = 0; index < count; index++) add("where", ...conditionOf(r));
   if (r.chance(0.2)) for (let index = 0; index < 2; index++) add("orWhere", ...conditionOf(r));
+  if (r.chance(0.4)) add("where", [groupOf(r, 3)]);
   for (const field of ["rank", "name", "tags.kind", "updatedAt"]) {
     if (r.chance(0.3)) add("sort", field, r.pick(["asc", "desc"]));
   }
@@ -162,12 +209,20 @@ async function act({ r, platform, instance, visitors }: World): Promise<unknown>
     const filter = [["rank", ">", r.below(20)]];
     return platform.service.post(`${path}/${name}/batch-by-filter`, { action: "delete", filter });
   }
-  if (kind < 90) {
+  if (kind < 86) {
+    // Of visitors and of others.
+    const marks = visitor.client.db("worlds", instance).table("marks") as unknown as typeof table;
+    const markId = `m${r.below(8)}`;
+    if (r.chance(0.3)) return platform.service.delete(`${path}/marks/${markId}`);
+    if (r.chance(0.5)) return marks["upsert"]?.({ id: markId, ...markOf(r) });
+    return platform.service.post(`${path}/marks?upsert=true`, { id: markId, ...markOf(r) });
+  }
+  if (kind < 94) {
     const { userId } = r.pick(visitors);
     if (r.chance(0.4)) return platform.service.delete(`${path}/members/${userId}`);
     return platform.service.post(`${path}/members?upsert=true`, { id: userId, level: r.pick([0, 1, 2, 3, 9]) });
   }
-  if (kind < 95) return visitor.wire.cut();
+  if (kind < 97) return visitor.wire.cut();
   return visitor.wire.silence();
 }
 
@@ -212,6 +267,8 @@ async function begin(seed: number, platform: TestPlatform, stores: readonly Stor
   const r = random(seed * 7_919 + 1);
   const instance = `w${seed}`;
   const path = `/api/db/worlds/${instance}/tables`;
+  await platform.service.post(`${path}/kinds/batch`, { inserts: KINDS.map((id) => ({ id })) });
+  await platform.service.post(`${path}/marks/batch`, { inserts: Array.from({ length: 5 }, () => markOf(r)) });
   for (const table of ["items", "secrets"]) {
     const inserts = IDS.filter(() => r.chance(0.6)).map((id) => ({ id, ...fieldsOf(r) }));
     await platform.service.post(`${path}/${table}/batch`, { inserts });
@@ -230,7 +287,7 @@ async function play(world: World): Promise<void> {
   const acts: Promise<unknown>[] = [];
   for (let step = 0; step < STEPS; step++) {
     acts.push(act(world).catch(failed));
-    if (r.chance(0.5)) await Bun.sleep(r.below(25));
+    if (r.chance(0.5)) await Bun.sleep(r.below(100));
   }
   await Promise.all(acts);
 }
@@ -252,7 +309,7 @@ async function playTogether(seeds: readonly number[]): Promise<{ live: number; d
     });
     const r = random(seeds[0] ?? 0);
     for (let kills = 1 + r.below(2); kills > 0 && !isDone; kills--) {
-      await Bun.sleep(100 + r.below(400));
+      await Bun.sleep(500 + r.below(1_000));
       await platform.kill("SIGKILL");
       await platform.restart();
     }
