@@ -16,6 +16,7 @@ export function authoredProblem(schema: unknown): string | null {
   const types = type === undefined ? [] : [type].flat();
   const other = types.find((one) => !TYPES.has(String(one)));
   if (other !== undefined) return `has the type "${String(other)}", which JSON does not have`;
+  if (Array.isArray(items)) return "is a tuple: describe its elements by t.Array";
   if (anyOf !== undefined) return fitting(anyOf).length > 0 ? null : "is a union of values that JSON does not have";
   const inner = [...Object.values(properties ?? {}), ...Object.values(patternProperties ?? {}), ...(allOf ?? [])];
   if (items !== undefined) inner.push(items);

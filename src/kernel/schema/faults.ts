@@ -5,7 +5,7 @@ import { PROBLEMS_MAX, UNKNOWN_NAMED_MAX } from "./limits.ts";
 import type { JsonSchema } from "./strict.ts";
 
 /** A field of a value that a schema refused. */
-interface Field {
+interface FieldAtFault {
   /** Path of the field, such as `users.3.email`; empty for the whole value. */
   name: string;
   isRequired: boolean;
@@ -23,7 +23,7 @@ export class Faults {
     this.#member = member;
   }
 
-  find(schema: JsonSchema, value: JsonValue | undefined, field: Field): boolean {
+  find(schema: JsonSchema, value: JsonValue | undefined, field: FieldAtFault): boolean {
     if (this.#count >= PROBLEMS_MAX) return true;
     if (value === undefined) return this.#missing(field);
     if (schema.anyOf !== undefined) return this.#ofUnion(schema.anyOf, value, field);
@@ -39,7 +39,7 @@ export class Faults {
     return this.#add(field, code, message);
   }
 
-  #ofType(schema: JsonSchema, value: JsonValue, field: Field): boolean {
+  #ofType(schema: JsonSchema, value: JsonValue, field: FieldAtFault): boolean {
     const wrong = (kind: string) => this.#add(field, "invalid_type", `${field.name} must be ${kind}`);
     switch (schema.type) {
       case "object":
@@ -60,7 +60,7 @@ export class Faults {
     }
   }
 
-  #ofObject(schema: JsonSchema, value: JsonObject, { name }: Field): boolean {
+  #ofObject(schema: JsonSchema, value: JsonObject, { name }: FieldAtFault): boolean {
     const place = name === "" ? "" : `${name}.`;
     const { properties = {}, required = [], additionalProperties, maxProperties } = schema;
     if (maxProperties !== undefined) {
@@ -88,7 +88,7 @@ export class Faults {
     return this.#count > before;
   }
 
-  #ofArray({ items, minItems = 0, maxItems }: JsonSchema, value: readonly JsonValue[], field: Field): boolean {
+  #ofArray({ items, minItems = 0, maxItems }: JsonSchema, value: readonly JsonValue[], field: FieldAtFault): boolean {
     const { name } = field;
     if (value.length < minItems) {
       const items = minItems === 1 ? "item" : "items";
@@ -105,7 +105,7 @@ export class Faults {
     return this.#count > before;
   }
 
-  #ofText({ minLength = 0, maxLength, pattern }: JsonSchema, value: string, field: Field): boolean {
+  #ofText({ minLength = 0, maxLength, pattern }: JsonSchema, value: string, field: FieldAtFault): boolean {
     const { name, isRequired } = field;
     if (!isLonger(value, minLength - 1)) {
       if (value === "" && minLength === 1 && isRequired) return this.#missing(field);
@@ -119,7 +119,7 @@ export class Faults {
     return this.#add(field, "pattern_mismatch", `${name} must match ${pattern}`);
   }
 
-  #ofNumber({ minimum, maximum }: JsonSchema, value: number, field: Field): boolean {
+  #ofNumber({ minimum, maximum }: JsonSchema, value: number, field: FieldAtFault): boolean {
     const { name } = field;
     if (minimum !== undefined && value < minimum) {
       return this.#add(field, "too_small", `${name} must be at least ${minimum}, got ${value}`);
@@ -128,13 +128,13 @@ export class Faults {
     return this.#add(field, "too_large", `${name} must be at most ${maximum}, got ${value}`);
   }
 
-  #ofChoices(choices: readonly unknown[], value: JsonValue, field: Field): boolean {
+  #ofChoices(choices: readonly unknown[], value: JsonValue, field: FieldAtFault): boolean {
     if (value === null && field.isRequired) return this.#missing(field);
     if (choices.includes(value)) return false;
     return this.#add(field, "invalid_value", `${field.name} must be ${oneOf(choices)}`);
   }
 
-  #ofUnion(members: readonly JsonSchema[], value: JsonValue, field: Field): boolean {
+  #ofUnion(members: readonly JsonSchema[], value: JsonValue, field: FieldAtFault): boolean {
     const others = members.filter(({ type }) => type !== "null");
     if (value === null && others.length < members.length) return false;
     if (others.every((one) => one.const !== undefined)) {
@@ -156,7 +156,7 @@ export class Faults {
   }
 
   /** Finds faults in an object of a union whose members differ in one constant, such as `action`. */
-  #ofVariant(members: readonly JsonSchema[], discriminator: string, value: JsonObject, field: Field): boolean {
+  #ofVariant(members: readonly JsonSchema[], discriminator: string, value: JsonObject, field: FieldAtFault): boolean {
     const given = Object.hasOwn(value, discriminator) ? value[discriminator] : undefined;
     const constantOf = (one: JsonSchema) => one.properties?.[discriminator]?.const;
     const variant = members.find((one) => constantOf(one) === given);
@@ -168,11 +168,11 @@ export class Faults {
     return this.#add({ name, isRequired: true }, isMissing ? "required" : "invalid_value", message);
   }
 
-  #missing(field: Field): boolean {
+  #missing(field: FieldAtFault): boolean {
     return this.#add(field, "required", `${field.name} is required`);
   }
 
-  #add({ name }: Field, code: FieldCode, message: string): true {
+  #add({ name }: FieldAtFault, code: FieldCode, message: string): true {
     if (this.problems[name] === undefined) this.#count += 1;
     this.problems[name] ??= { code, message };
     return true;

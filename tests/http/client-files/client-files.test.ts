@@ -33,7 +33,7 @@ export default defineConfig({
     shared: {
       tables: {
         films: {
-          schema: { title: { type: "string", required: true }, stars: { type: "integer" } },
+          schema: { title: { type: "string", required: true }, stars: { type: "integer" }, cut: { type: "json", schema: t.Object({ minutes: t.Integer() }) } },
           access: { read: true, insert: (auth, film) => film.stars === null || film.stars > 0 },
         },
       },
@@ -171,6 +171,10 @@ export async function planOf(id: string): Promise<"free" | "paid" | undefined> {
   return user?.plan;
 }
 
+export async function minutes(id: string): Promise<number | undefined> {
+  return (await films.get(id))?.cut?.minutes;
+}
+
 export async function best(): Promise<string[]> {
   const { items } = await client.db("shared").table("best").where("stars", "==", 5).list();
   return items.map(({ title, stars }) => title + String(stars?.toFixed()));
@@ -184,6 +188,8 @@ const client = createClient<typeof config>({ url: "" });
 const films = client.db("shared").table("films");
 // @ts-expect-error: a title is a text
 void films.insert({ title: 5 });
+// @ts-expect-error: minutes are a number
+void films.insert({ title: "Heat", cut: { minutes: "170" } });
 // @ts-expect-error: stars are a number
 void films.where("stars", ">", "four");
 // @ts-expect-error: no such field

@@ -1,4 +1,5 @@
 import { type Static, type TSchema, Type } from "typebox";
+import { authoredProblem } from "../../../kernel/schema/authored.ts";
 import { DURATION_MAX_SECONDS } from "../limits.ts";
 import { nameProblem } from "./names.ts";
 import { describe, type PlainObject, type Report } from "./report.ts";
@@ -83,6 +84,13 @@ export const rule = <Function>() =>
   valueThat<boolean | Function>("true, false or a function", (value) => /^(boolean|function)$/.test(typeof value));
 
 export const text = () => Type.String({ minLength: 1 });
+
+/** A schema of TypeBox for JSON values: `Type` of "typebox", `t` of "elysia". */
+export const jsonSchema = () =>
+  checkedBy<object>((value, report) => {
+    const problem = authoredProblem(value);
+    if (problem !== null) report.say(`must be a schema such as t.Object({ … }): it ${problem}`);
+  });
 
 export const secretText = () => Type.String({ minLength: 1, "~secret": true });
 

@@ -28,11 +28,13 @@ type ValueOf<F> =
     ? Choice
     : Member<F, "type"> extends { readonly "~json": infer Own }
       ? Own
-      : Member<F, "type"> extends infer Type extends keyof ValueByType
-        ? ValueByType[Type]
-        : "references" extends keyof F
-          ? string
-          : JsonValue;
+      : Member<F, "schema"> extends { static: infer Checked }
+        ? Checked
+        : Member<F, "type"> extends infer Type extends keyof ValueByType
+          ? ValueByType[Type]
+          : "references" extends keyof F
+            ? string
+            : JsonValue;
 
 /** References to several records are never null: without any they are `[]`. So are files of a field with `many`. */
 type FieldValue<F> =

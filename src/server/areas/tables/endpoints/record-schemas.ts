@@ -1,4 +1,6 @@
 import { type TSchema, Type } from "typebox";
+import { type Authored, plain } from "../../../../kernel/schema/authored.ts";
+import { strictSchema } from "../../../../kernel/schema/strict.ts";
 import { RECORD_PART } from "../../../config/sections/tables/file-fields.ts";
 import { referringName } from "../expand/paths.ts";
 import { EXPANDED_PER_RECORD_MAX, ID_LENGTH_MAX, INDEXED_TEXT_LENGTH_MAX } from "../limits.ts";
@@ -177,9 +179,21 @@ const TYPES: Readonly<Record<Exclude<Column["type"], "json" | "references">, Jso
 
 /** Returns the schema of a value that is sent: null empties several references, which are never answered as null. */
 const sentSchema = (column: Column, model: TableModel): JsonSchema => {
+  if (column.field?.schema !== undefined) {
+    const schema = describedSchema(column.field.schema);
+    return column.isNullable ? { anyOf: [schema, { type: "null" }] } : schema;
+  }
   const schema = fieldSchema(column, model);
   return column.links === null || column.field?.required === true ? schema : { ...schema, type: ["array", "null"] };
 };
+
+/** Returns the schema of JSON as it is enforced. Values that were stored before need not match it. */
+const describedSchema = (schema: object): JsonSchema =>
+  JSON.parse(
+    JSON.stringify(strictSchema(plain(schema as Authored)), (name, value) =>
+      name.startsWith("~") ? undefined : value,
+    ),
+  );
 
 /** Returns the schema of several references. */
 const severalSchema = (column: Column): JsonSchema => ({

@@ -4,6 +4,7 @@ import { badRequest, type FieldCode, type FieldProblem, type FieldProblems } fro
 import { illFormed, isLonger } from "../../../../kernel/fields.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../../kernel/json/json.ts";
 import { pointFault } from "../../../../kernel/records/geo-values.ts";
+import { authoredParser } from "../../../../kernel/schema/authored-parser.ts";
 import { instantOf, isIsoDate } from "../../../../kernel/time/iso-datetime.ts";
 import type { TableRecord } from "../../../config/types.ts";
 import { ID_LENGTH_MAX, INDEXED_TEXT_LENGTH_MAX, PATTERN_TEXT_LENGTH_MAX, PROBLEMS_MAX } from "../limits.ts";
@@ -38,6 +39,11 @@ export function createValidator(model: TableModel): Validator {
     .map((column) => ({ column, pattern: patternOf(column) }));
   const several = model.columns.filter(({ links }) => links !== null);
 
+  const typed = model.columns.flatMap(({ name, field }) =>
+    field?.schema === undefined
+      ? []
+      : [{ name, parser: authoredParser(field.schema, { name, member: `a member of ${name}` }) }],
+  );
   const points = model.columns.filter((column) => column.type === "geo");
 
   const check = (compiled: Compiled, record: TableRecord): FieldProblems | null => {
@@ -57,6 +63,10 @@ export function createValidator(model: TableModel): Validator {
       const value = record[name] ?? null;
       const fault = value === null || problems[name] !== undefined ? null : pointFault(value);
       if (fault !== null) problems[name] = { code: "invalid_value", message: `${name} ${fault}` };
+    }
+    for (const { name, parser } of typed) {
+      const value = record[name] ?? null;
+      if (value !== null && problems[name] === undefined) Object.assign(problems, parser.problemsOf(value, name));
     }
     for (const column of several) {
       const value = record[column.name];

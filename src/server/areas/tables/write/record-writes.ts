@@ -186,7 +186,9 @@ function validated(
 /** Returns the problems without values set by a hook, which the caller must not learn. [TB117] */
 function unquoted(problems: FieldProblems, record: TableRecord, sent: TableRecord): FieldProblems {
   const all = Object.entries(problems).map(([name, { code, message }]) => {
-    const isSent = ownValue(record, name) === ownValue(sent, name);
+    // A fault in JSON has the path of its member.
+    const field = name.split(".")[0] ?? name;
+    const isSent = ownValue(record, field) === ownValue(sent, field);
     return [name, { code, message: isSent ? message : message.replace(QUOTED, "") }];
   });
   return Object.fromEntries(all);

@@ -1,10 +1,9 @@
 import { type Static, Type } from "typebox";
 import type { JsonValue } from "../../../../kernel/json/json.ts";
 import type { Logger } from "../../../../kernel/logger.ts";
-import { authoredProblem } from "../../../../kernel/schema/authored.ts";
 import type { AppAccess } from "../../app/index.ts";
 import { JOB_CONCURRENCY_MAX, JOB_RETRIES_MAX, JOB_TIMEOUT_MAX_SECONDS } from "../../limits.ts";
-import { checkedBy, func, named, seconds, whole } from "../../shape/schema.ts";
+import { func, jsonSchema, named, seconds, whole } from "../../shape/schema.ts";
 
 /** One attempt of a job. */
 export interface Job<Data = JsonValue> {
@@ -19,15 +18,9 @@ export interface Job<Data = JsonValue> {
   readonly log: Logger;
 }
 
-/** A TypeBox schema: `Type` of "typebox", `t` of "elysia". */
-const dataSchema = checkedBy<object>((value, report) => {
-  const problem = authoredProblem(value);
-  if (problem !== null) report.say(`must be a schema such as t.Object({ … }): it ${problem}`);
-});
-
 const JobShape = Type.Object({
   /** The schema of the data, made with `t` from "elysia" or with TypeBox. Any JSON by default. */
-  data: Type.Optional(dataSchema),
+  data: Type.Optional(jsonSchema()),
   /** Runs the job, which is done when this returns or resolves; a throw is retried. */
   run: func<(job: Job) => unknown>(),
   /** Retries; 5 by default. */

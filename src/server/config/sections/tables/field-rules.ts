@@ -1,4 +1,5 @@
 import { POINT_EXAMPLE, pointFault } from "../../../../kernel/records/geo-values.ts";
+import { authoredParser } from "../../../../kernel/schema/authored-parser.ts";
 import { instantOf, isIsoDate } from "../../../../kernel/time/iso-datetime.ts";
 import { describe, type Report } from "../../shape/report.ts";
 import { type Field, type FieldType, IDS_MAX, typeOf } from "./fields.ts";
@@ -12,6 +13,9 @@ const BOUNDS = ["enum", "min", "max", "pattern"] as const;
 export function checkField(field: Field, report: Report): void {
   const before = report.problems.length;
   if (field.type === undefined && field.references === undefined) report.at("type").say("is required");
+  if (field.schema !== undefined && typeOf(field) !== "json") {
+    report.at("schema").say(`is for json, not for ${typeOf(field)}`);
+  }
   if (field.type === "references") {
     checkSeveral(field, report);
     return;
@@ -96,7 +100,8 @@ function checkChoices(field: Field, report: Report): void {
 }
 
 function checkDefault(field: Field, report: Report): void {
-  const value = field.default;
+  const { default: value } = field;
+  if (value === undefined) return;
   if (value === null) {
     if (field.required === true) report.say("must not be null, since the field is required");
     return;
@@ -105,6 +110,14 @@ function checkDefault(field: Field, report: Report): void {
   if (wanted !== null) {
     report.say(`must be ${wanted}, like the field, got ${describe(value)}`);
     return;
+  }
+  if (field.schema !== undefined) {
+    const problems = authoredParser(field.schema, { name: "default", member: "a member of it" }).problemsOf(
+      value,
+      "default",
+    );
+    const [problem] = Object.values(problems ?? {});
+    if (problem !== undefined) report.say(`must match the field's schema: ${problem.message}`);
   }
   if (field.enum !== undefined && !field.enum.some((allowed) => allowed === value)) {
     report.say(`must be one of ${field.enum.join(", ")}, got ${describe(value)}`);

@@ -3,7 +3,7 @@ import { reasonOf } from "../../../../kernel/errors.ts";
 import { type JsonValue, jsonFault } from "../../../../kernel/json/json.ts";
 import { FIELD_TYPES, type FieldType } from "../../../../kernel/records/field-types.ts";
 import { FILES_PER_FIELD_MAX } from "../../limits.ts";
-import { checkedBy, list, text, textWith, valueThat, whole } from "../../shape/schema.ts";
+import { checkedBy, jsonSchema, list, text, textWith, valueThat, whole } from "../../shape/schema.ts";
 
 export type { FieldType };
 
@@ -87,6 +87,8 @@ export const FieldShape = Type.Object({
    * the bytes of one file for `file`, whose bucket may allow less.
    */
   max: Type.Optional(Type.Number()),
+  /** The schema of the values of a `json` field, made with `t` from "elysia" or with TypeBox; any JSON by default. */
+  schema: Type.Optional(jsonSchema()),
   /** The bucket of a `file`. Its access does not matter: who may read the record may read its files. */
   bucket: Type.Optional(text()),
   /** The media types that a `file` may have, such as `["image/*", "application/pdf"]`; any by default. */
