@@ -22,6 +22,10 @@ export interface Field {
   fixed?: true;
   min?: number;
   max?: number;
+  /** Media types of files. */
+  types?: readonly string[];
+  /** Number of files of a field that has several. */
+  many?: number;
   pattern?: string;
   patternFlags?: string;
   /** SQL expression of a check. */

@@ -1,7 +1,9 @@
+import type { RecordFile } from "../../../../client/index.ts";
 import { isHeld } from "../../../../kernel/json/text.ts";
 import type { Field } from "../../../api/resources.ts";
 import { timeText } from "../../../parts/format.tsx";
 import { parseJson } from "../../../parts/json.tsx";
+import { plainName } from "../../../parts/name.tsx";
 
 const SHOWN_CHARACTERS = 300;
 
@@ -20,9 +22,22 @@ function shortened(text: string): string {
   return `${text.slice(0, SHOWN_CHARACTERS).replace(/[\ud800-\udbff]$/, "")}…`;
 }
 
+/** Returns the files of a field's value. */
+export function filesIn(value: unknown): RecordFile[] {
+  const all: readonly unknown[] = Array.isArray(value) ? value : [value];
+  // Values of such a field are the server's.
+  return all.filter((one) => typeof one === "object" && one !== null && "id" in one) as RecordFile[];
+}
+
 /** Formats a value in one line, for a cell. */
 export function cellText(value: unknown, field: Pick<Field, "type"> | undefined): string {
   if (value === null || value === undefined) return "";
+  if (field?.type === "file")
+    return shortened(
+      filesIn(value)
+        .map(({ name }) => plainName(name))
+        .join(", "),
+    );
   if (field?.type === "references" && Array.isArray(value)) return shortened(value.join(", "));
   if (field?.type === "datetime" && typeof value === "string") return timeText(value);
   return typeof value === "object" ? jsonText(value) : shortened(String(value));

@@ -34,8 +34,9 @@ interface RowProps {
   isHidden: boolean;
 }
 
+/** Whether a cell is edited in place. Files are in the record's form. */
 export const canEdit = (column: GridColumn | undefined): boolean =>
-  column?.field !== undefined && !column.field.generated && column.id !== "id";
+  column?.field !== undefined && !column.field.generated && column.id !== "id" && column.field.type !== "file";
 
 /** One row. The grid handles its clicks and keys. */
 export const GridRow = memo(function GridRow({ address, columns, actions, titleOf, row, index, ...state }: RowProps) {

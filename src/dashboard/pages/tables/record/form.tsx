@@ -6,6 +6,7 @@ import { Problem } from "../../../parts/states.tsx";
 import type { TableAddress } from "../address.ts";
 import { editText, parsed } from "../grid/cell-text.tsx";
 import type { Row } from "../rows.ts";
+import { FilesInput, SendingProgress, useFormFiles } from "./files.tsx";
 import { FieldInput } from "./input.tsx";
 import { FormButtons, type RecordActions, useSave } from "./state.tsx";
 
@@ -38,14 +39,17 @@ export function RecordForm({ address, schema, stored: loaded, copied, isReadOnly
         return [name, editText(value, field)];
       }),
     );
+  const files = useFormFiles(address, schema, stored);
   const save = useSave(address, stored);
   const problems = save.error instanceof PlatformError ? save.error.fields : {};
   const [unread, setUnread] = useState<Record<string, string>>({});
   const submit = (event: SyntheticEvent): void => {
     event.preventDefault();
-    const body: Record<string, unknown> = {};
+    const body = files.given();
     const wrong: Record<string, string> = {};
     for (const [name, field] of fields) {
+      // A copy has no files: each belongs to one record.
+      if (field.type === "file") continue;
       const text = texts[name] ?? "";
       const given = isOwn(name, field) ? undefined : copied?.[name];
       // Includes null and empty texts of the copied record: left out, they would become the default.
@@ -67,24 +71,43 @@ export function RecordForm({ address, schema, stored: loaded, copied, isReadOnly
   return (
     <form onSubmit={submit}>
       <Stack gap="sm">
-        {fields.map(([name, field]) => (
-          <FieldInput
-            key={name}
-            name={name}
-            field={field}
-            address={address}
-            text={texts[name] ?? ""}
-            stored={editText(stored?.[name], field)}
-            problem={unread[name] ?? problems[name]?.message ?? null}
-            // The id of a new record may be chosen.
-            isReadOnly={isReadOnly || (isOwn(name, field) && !(stored === null && name === "id"))}
-            onChange={(text) =>
-              setDraft((before) => ({ texts: { ...(before?.texts ?? texts), [name]: text }, of: stored }))
-            }
-          />
-        ))}
+        {fields.map(([name, field]) =>
+          field.type === "file" ? (
+            <FilesInput
+              key={name}
+              {...files.propsOf(name, field)}
+              problem={problems[name]?.message ?? null}
+              isReadOnly={isReadOnly || save.isPending}
+            />
+          ) : (
+            <FieldInput
+              key={name}
+              name={name}
+              field={field}
+              address={address}
+              text={texts[name] ?? ""}
+              stored={editText(stored?.[name], field)}
+              problem={unread[name] ?? problems[name]?.message ?? null}
+              // The id of a new record may be chosen.
+              isReadOnly={isReadOnly || (isOwn(name, field) && !(stored === null && name === "id"))}
+              onChange={(text) =>
+                setDraft((before) => ({ texts: { ...(before?.texts ?? texts), [name]: text }, of: stored }))
+              }
+            />
+          ),
+        )}
+        <SendingProgress of={save.progress} />
         <Problem of={Object.keys(problems).some((name) => name in schema.fields) ? null : save.error} />
-        <FormButtons {...actions} stored={stored} isReadOnly={isReadOnly} isSaving={save.isPending} />
+        <FormButtons
+          {...actions}
+          onClose={() => {
+            save.abort();
+            actions.onClose();
+          }}
+          stored={stored}
+          isReadOnly={isReadOnly}
+          isSaving={save.isPending}
+        />
       </Stack>
     </form>
   );

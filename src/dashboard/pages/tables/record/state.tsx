@@ -1,5 +1,8 @@
 import { Button, Group } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
+import { useRef, useState } from "react";
+import type { UploadProgress } from "../../../../client/index.ts";
+import type { JsonObject } from "../../../../kernel/json/json.ts";
 import { useServer } from "../../../shell/view-as.tsx";
 import { pathOf, type TableAddress } from "../address.ts";
 import { type Row, reloadRows, showRecord } from "../rows.ts";
@@ -18,19 +21,41 @@ export interface RecordState {
 /** Placeholder id of a new record: ids are never empty. */
 export const NEW_RECORD = "";
 
-/** Inserts or updates a record, and shows the result in the grid. */
+const hasFiles = (body: Record<string, unknown>): boolean =>
+  Object.values(body).some((value) => [value].flat().some((one) => one instanceof File));
+
+/**
+ * Inserts or updates a record, and shows the result in the grid. `progress` is that of its files; null: none are sent. `abort` ends
+ * the sending of files.
+ */
 export function useSave(address: TableAddress, stored: Row | null) {
   const server = useServer();
-  return useMutation({
-    mutationFn: (body: Record<string, unknown>) =>
-      stored === null
+  const [progress, setProgress] = useState<UploadProgress | null>(null);
+  const sending = useRef(new AbortController());
+  const sendFiles = async (body: JsonObject): Promise<unknown> => {
+    sending.current = new AbortController();
+    const options = { onProgress: setProgress, signal: sending.current.signal };
+    const table = server.db(address.namespace, address.instance ?? undefined).table(address.table);
+    try {
+      return await (stored === null ? table.insert(body, options) : table.update(stored.id, body, options));
+    } finally {
+      setProgress(null);
+    }
+  };
+  const save = useMutation({
+    async mutationFn(body: Record<string, unknown>): Promise<Row> {
+      // The untyped client takes files beside JSON, and answers with a record.
+      if (hasFiles(body)) return (await sendFiles(body as JsonObject)) as Row;
+      return stored === null
         ? server.request<Row>("POST", pathOf(address), { body, idempotent: true })
-        : server.request<Row>("PATCH", `${pathOf(address)}/${encodeURIComponent(stored.id)}`, { body }),
+        : server.request<Row>("PATCH", `${pathOf(address)}/${encodeURIComponent(stored.id)}`, { body });
+    },
     onSuccess(record) {
       showRecord(address, record);
       reloadRows(address);
     },
   });
+  return { ...save, progress, abort: () => sending.current.abort() };
 }
 
 export interface RecordActions {
