@@ -14,6 +14,7 @@ import { peers } from "./sections/peers.ts";
 import { processSection } from "./sections/process.ts";
 import { push } from "./sections/push.ts";
 import { relatedRecords } from "./sections/related.ts";
+import { relations } from "./sections/relations.ts";
 import { routes } from "./sections/routes.ts";
 import { rules } from "./sections/rules.ts";
 import { safeWrites } from "./sections/safe-writes.ts";
@@ -36,6 +37,7 @@ const SECTIONS: readonly Section[] = [
   largeTables,
   lists,
   rules,
+  relations,
   processSection,
   authentication,
   tls,
