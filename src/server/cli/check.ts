@@ -3,7 +3,8 @@ import { Command } from "@commander-js/extra-typings";
 import * as platformModule from "../../index.ts";
 import { loadConfig } from "../config/loading/load.ts";
 import { ownProduct } from "../config/loading/product.ts";
-import type { BackupsConfig, PlatformConfig, TableConfig } from "../config/types.ts";
+import { scheduledBackups } from "../config/sections/backups.ts";
+import type { BackupsPlace, PlatformConfig, ScheduledBackupsConfig, TableConfig } from "../config/types.ts";
 import { CommandError } from "./errors.ts";
 import { configOption, DATA_DEFAULT, option } from "./options.ts";
 import { plural, printAnswer, printNote } from "./output.ts";
@@ -59,14 +60,18 @@ function declarations(config: PlatformConfig): string[] {
   }
   if (config.routes !== undefined) lines.push("  routes");
   if (config.site !== undefined) lines.push("  site");
-  if (config.backups !== undefined) lines.push(`  ${describeBackups(config.backups)}`);
+  const scheduled = scheduledBackups(config.backups);
+  if (scheduled !== undefined) lines.push(`  ${describeBackups(scheduled)}`);
+  if (config.backups?.continuous !== undefined) {
+    lines.push(`  continuous backup to ${describePlace(config.backups.continuous.to)}`);
+  }
   return lines.length === 0 ? ["  nothing"] : lines;
 }
 
-function describeBackups({ schedule, keep, to }: BackupsConfig): string {
-  const place = "folder" in to ? to.folder : `the bucket ${to.s3.bucket}`;
-  return `backups at "${schedule}" (UTC) into ${place}, ${keep} kept`;
-}
+const describePlace = (to: BackupsPlace): string => ("folder" in to ? to.folder : `the bucket ${to.s3.bucket}`);
+
+const describeBackups = ({ schedule, keep, to }: ScheduledBackupsConfig): string =>
+  `backups at "${schedule}" (UTC) into ${describePlace(to)}, ${keep} kept`;
 
 function describeTable(name: string, table: TableConfig): string {
   const fields = Object.values(table.schema ?? {}).filter((field) => field !== false).length;

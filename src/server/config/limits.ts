@@ -16,6 +16,11 @@ export const THUMBS_AT_ONCE_MAX = 16;
 export const THUMB_MEGAPIXELS_MAX = 256;
 /** The maximum number of backups that a schedule keeps. */
 export const KEEP_MAX = 10_000;
+/** The bounds of `backups.continuous`. */
+export const CONTINUOUS_EVERY_MIN_MS = 250;
+export const CONTINUOUS_EVERY_MAX_MS = 60_000;
+export const CONTINUOUS_KEEP_DAYS_MAX = 3_650;
+export const CONTINUOUS_PENDING_MIN_BYTES = 1_000_000;
 /** The maximum of `minLength` of passwords: hashing reads no more bytes. */
 export const PASSWORD_LENGTH_MAX = 1_024;
 /** The maximum of `auth.tokens.rotateDays`: ten years. */

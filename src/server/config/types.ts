@@ -13,7 +13,7 @@ export type {
   TokensConfig,
 } from "./sections/auth.ts";
 export type { PagesConfig } from "./sections/auth-pages.ts";
-export type { BackupsConfig } from "./sections/backups.ts";
+export type { BackupsConfig, BackupsPlace, ContinuousConfig, ScheduledBackupsConfig } from "./sections/backups.ts";
 export type { VectorMetric } from "./sections/declared.ts";
 export type { CronConfig, CronJobConfig, CronRun } from "./sections/functions/cron.ts";
 export type { Job, JobConfig, JobsConfig } from "./sections/functions/jobs.ts";

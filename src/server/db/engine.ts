@@ -5,6 +5,7 @@ import { type AppError, serverStopping } from "../../kernel/errors.ts";
 import { type Ids, systemIds } from "../../kernel/ids.ts";
 import { Scheduler } from "../../kernel/time/scheduler.ts";
 import type { AuditSink } from "./audit/types.ts";
+import type { CommitCapture } from "./capture/types.ts";
 import { OpenFile } from "./files/database-file.ts";
 import { DescriptorReserve, descriptorLimit } from "./files/descriptors.ts";
 import { createDirectorySync } from "./files/directory-sync.ts";
@@ -32,6 +33,8 @@ export interface StorageEngineOptions {
   descriptorLimit?: number;
   /** Takes the audit entries of writes. Absent: nothing is audited. */
   audit?: AuditSink;
+  /** Takes every commit of every file. Absent: nothing does. */
+  capture?: CommitCapture | undefined;
 }
 
 /** Places in the commit order that are reserved for the transactions that migrate one file. */
@@ -56,6 +59,7 @@ class Engine implements StorageEngine {
   refusal: AppError | null = null;
   readonly #indexing = new Scheduler();
   readonly #files = new Map<string, OpenFile>();
+  readonly #failedPaths = new Set<string>();
   isStopped = false;
 
   constructor(options: StorageEngineOptions) {
@@ -125,6 +129,26 @@ class Engine implements StorageEngine {
     return this.#upgrades.run({ ...request, place }, new AbortController().signal);
   }
 
+  removing(path: string): void {
+    this.#options.capture?.removing(resolve(path));
+  }
+
+  takePlace(): number {
+    return this.#order.take(1);
+  }
+
+  async syncCommits(): Promise<readonly string[]> {
+    const files = [...this.#files.values()].filter((file) => file.hasUnsyncedCommits);
+    // An empty write is answered after a sync of everything before it.
+    const outcomes = await Promise.allSettled(files.map((file) => file.write(() => undefined)));
+    for (const [index, outcome] of outcomes.entries()) {
+      if (outcome.status === "rejected" && files[index]?.hasUnsyncedCommits && !files[index].isFailed) {
+        throw outcome.reason;
+      }
+    }
+    return [...this.#failedPaths];
+  }
+
   #openFile(absolute: string, options: OpenOptions): OpenFile {
     return new OpenFile(absolute, options, {
       clock: this.#options.clock,
@@ -137,6 +161,8 @@ class Engine implements StorageEngine {
       inIndexTurn: (work) => this.#indexing.inTurn(work),
       onFailure: (failedPath, cause) => this.#options.onFailure?.(failedPath, cause),
       onClose: () => this.#files.delete(absolute),
+      onFinal: () => this.#failedPaths.add(absolute),
+      capture: this.#options.capture ?? null,
       directories: this.#directories,
       syncFile: this.#options.syncFile,
       audit: this.#options.audit,

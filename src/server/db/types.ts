@@ -292,4 +292,13 @@ export interface StorageEngine {
   gate(sqlite: Database, about: { isRewritten: boolean }): CommitGate;
   /** Returns the paths of the open files. */
   paths(): string[];
+  /** Takes note, for continuous backup, that a closed file is about to be removed. */
+  removing(path: string): void;
+  /** Takes a place in the order of commits, behind all that have been made. */
+  takePlace(): number;
+  /**
+   * Resolves when all commits made before the call are on the disk: to the paths of the files of which that is not so, since
+   * they have failed permanently. Errors: a file refuses writes now.
+   */
+  syncCommits(): Promise<readonly string[]>;
 }

@@ -9,6 +9,7 @@ import { type AdminArea, createAdminArea } from "../areas/admin/index.ts";
 import { type AnalyticsArea, createAnalyticsArea } from "../areas/analytics/index.ts";
 import { type AuditArea, createAuditArea } from "../areas/audit/index.ts";
 import { type AuthArea, createAuthArea } from "../areas/auth/index.ts";
+import { type ContinuousArea, createContinuousArea } from "../areas/backup/continuous/index.ts";
 import { type BackupsArea, createBackupsArea } from "../areas/backup/index.ts";
 import { type ClientFilesArea, createClientFilesArea } from "../areas/client-files/index.ts";
 import { createSqlArea, type SqlArea } from "../areas/d1/index.ts";
@@ -32,6 +33,7 @@ import {
 import { createVectorArea, type VectorArea } from "../areas/vectorize/index.ts";
 import { defineWebhooks } from "../areas/webhooks/index.ts";
 import type { AppAccess } from "../config/app/index.ts";
+import { scheduledBackups } from "../config/sections/backups.ts";
 import { usersPlace } from "../config/sections/users-table.ts";
 import type { PlatformConfig } from "../config/types.ts";
 import { layOut } from "../db/index.ts";
@@ -63,6 +65,7 @@ export interface Areas {
   analytics: AnalyticsArea;
   push: PushArea;
   backups: BackupsArea;
+  continuous: ContinuousArea;
   triggers: TriggersArea;
   /** The TLS area; null without `server.tls`. */
   tls: Stoppable & { readonly area: TlsArea | null };
@@ -242,6 +245,7 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
       thumbs: config.storage?.thumbs,
       objectStores: base.isDrill ? { mode: "readOnly" } : { mode: "own", takeOver: base.takeOver },
       file: base.systemFile,
+      onContent: (path) => base.capture?.content(path),
       secret: base.secrets.jwtSecret,
       account: areas.auth.accounts.get,
       serviceKey: areas.access.serviceKeys.named,
@@ -290,7 +294,7 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
     const { schedules, queue } = areas.jobs;
     const area = createBackupsArea({
       ...base,
-      config: config.backups,
+      config: scheduledBackups(config.backups),
       schedules,
       queue,
       principals: areas.access.principals,
@@ -306,6 +310,9 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
     });
     return area;
   }),
+  continuous: stopping("copies", ({ config, base }) =>
+    createContinuousArea({ ...base, config: config.backups?.continuous }),
+  ),
   triggers: stopping("records", ({ config, base, areas, app }) => {
     const { define } = areas.jobs.queue;
     const finalFailure = (message: string) => new FinalFailure(message);
@@ -332,7 +339,7 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
   }),
   clientFiles: lasting(() => createClientFilesArea()),
   system: stopping("realtime", ({ config, base: { isDrill, clock, engine, health, logs, dataDirectory }, areas }) => {
-    const { realtime, rooms, analytics, backups, jobs } = areas;
+    const { realtime, rooms, analytics, backups, continuous, jobs } = areas;
     return createSystemArea({
       config,
       isDrill,
@@ -345,6 +352,7 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
       load: () => ({
         ...engine.load,
         ...backups.load,
+        continuous: continuous.state(),
         jobs: jobs.load,
         realtimeSockets: realtime.openSockets,
         roomSockets: rooms.openSockets,

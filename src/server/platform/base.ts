@@ -5,6 +5,8 @@ import { Foreground } from "../../kernel/observing/foreground.ts";
 import { HealthChecks } from "../../kernel/observing/health.ts";
 import { LogLines } from "../../kernel/observing/log-lines.ts";
 import { AuditOutbox } from "../areas/audit/index.ts";
+import { Capture } from "../areas/backup/continuous/capture/capture.ts";
+import { spoolOf } from "../areas/backup/continuous/index.ts";
 import { roomBacklogMaxBytes, roomMessageMaxBytes } from "../areas/rooms/index.ts";
 import type { Guide } from "../areas/site/guide/source.ts";
 import { Outboxes, watchedNamespaces } from "../areas/triggers/index.ts";
@@ -47,15 +49,19 @@ export function openBase(config: PlatformConfig, options: PlatformOptions, stopp
     clock,
     onFailure: (check, cause) => logger.error("a health check failed", { check, cause }),
   });
+  const spool = isDrill ? null : spoolOf(config.backups?.continuous, { dataDirectory, clock });
+  const capture = spool === null ? null : new Capture({ dataDirectory, spool, clock });
   const audit = new AuditOutbox({ clock, dataDirectory });
   const engine = createStorageEngine({
     clock,
     ids,
     audit,
+    capture: capture ?? undefined,
     onFailure: (path, cause) => logger.error("a database file has a problem", { path, cause }),
   });
   const scarce = scarceDescriptors(engine.descriptorLimit);
   if (scarce !== null) logger.warn(scarce);
+  if (capture !== null) capture.takePlace = () => engine.takePlace();
   stopping.add("databases", "databases", engine);
   const { lock, onTaken } = options;
   if (lock !== undefined) {
@@ -92,6 +98,8 @@ export function openBase(config: PlatformConfig, options: PlatformOptions, stopp
     health,
     logs,
     audit,
+    spool,
+    capture,
     foreground: new Foreground(),
     engine,
     isTls,

@@ -30,6 +30,8 @@ const PHASES = {
   resources: SAVED_MS,
   records: SAVED_MS,
   databases: null,
+  // What the closed databases have last committed leaves the machine.
+  copies: STOP_MAX_MS,
 } as const;
 export type Phase = keyof typeof PHASES;
 

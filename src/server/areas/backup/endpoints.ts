@@ -5,7 +5,7 @@ import { isoTime } from "../../../kernel/time/iso-datetime.ts";
 import type { ServiceKeyPrincipal } from "../../access/keys/service-keys.ts";
 import type { Principal } from "../../access/principal.ts";
 import { requireServiceKey } from "../../access/service-key-right.ts";
-import type { BackupsConfig } from "../../config/types.ts";
+import type { ScheduledBackupsConfig } from "../../config/types.ts";
 import { answerFile } from "../../http/bodies/file-answer.ts";
 import { type Endpoint, endpoint } from "../../http/endpoint.ts";
 import { Reply } from "../../http/reply.ts";
@@ -59,7 +59,7 @@ const requireRight = (principal: Principal, action: Action): void =>
 interface EndpointDeps {
   service: BackupsService;
   links: Links;
-  config: Pick<BackupsConfig, "keep"> & { schedule: string | null };
+  config: Pick<ScheduledBackupsConfig, "keep"> & { schedule: string | null };
   /** Writes an entry of the audit log, and resolves when it is on disk. */
   audit(change: { action: string; target: string; after?: unknown }): Promise<void>;
 }

@@ -4,7 +4,7 @@ import { reasonOf } from "../../../kernel/errors.ts";
 import type { Ids } from "../../../kernel/ids.ts";
 import type { Logger } from "../../../kernel/logger.ts";
 import type { Principals } from "../../access/principals.ts";
-import type { BackupsConfig } from "../../config/types.ts";
+import type { ScheduledBackupsConfig } from "../../config/types.ts";
 import { ownerIdOf } from "../../disk/owner-id.ts";
 import type { Owner } from "../../disk/owner-marker.ts";
 import type { Endpoint } from "../../http/endpoint.ts";
@@ -45,7 +45,7 @@ export interface BackupsArea {
 
 export interface BackupsAreaDeps {
   /** Config; undefined: no scheduled backups, and requested ones are stored in the data directory. */
-  config: BackupsConfig | undefined;
+  config: ScheduledBackupsConfig | undefined;
   /** A drill makes no backups, as they would replace those of the server. */
   isDrill: boolean;
   /** Whether to take the destination over from another data directory. */
@@ -136,7 +136,7 @@ function hasMissedTwo(
 type Place = Omit<BackupJob, "owner">;
 
 /** Returns the place of the backups. Relative paths are relative to the working directory. */
-function placeOf(config: BackupsConfig | undefined, directory: string): Place {
+function placeOf(config: ScheduledBackupsConfig | undefined, directory: string): Place {
   const dataDirectory = resolve(directory);
   const {
     keep,

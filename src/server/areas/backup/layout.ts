@@ -7,6 +7,8 @@ import { join } from "node:path";
 export const RESTORE_FOLDER = "restore.partial";
 /** Folder where scheduled backups to an object store are written first. */
 export const UPLOAD_FOLDER = "backup.partial";
+/** Folder of what continuous backup has not stored yet, and of what it knows of each file. */
+export const CONTINUOUS_FOLDER = "continuous";
 /** Folder of backups when the config names no place. */
 export const BACKUPS_FOLDER = "backups";
 export const SYSTEM_FILE = "system.db";
@@ -49,7 +51,10 @@ const PASSING = new RegExp(
     "^vectorize/vec0(?:-[0-9a-z]+)?\\.(?:so|dylib|dll)(?:\\.\\d+(?:\\.new)?)?$",
     "^storage/(?:objects|parts)/incoming(?:/|$)",
     "^storage/thumbs(?:/|$)",
-    `^(?:${RESTORE_FOLDER}|${UPLOAD_FOLDER}|${BACKUPS_FOLDER})(?:/|$)`.replaceAll(".partial", "\\.partial"),
+    `^(?:${RESTORE_FOLDER}|${UPLOAD_FOLDER}|${BACKUPS_FOLDER}|${CONTINUOUS_FOLDER})(?:/|$)`.replaceAll(
+      ".partial",
+      "\\.partial",
+    ),
   ].join("|"),
 );
 

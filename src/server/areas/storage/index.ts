@@ -53,6 +53,8 @@ export interface StorageAreaDeps {
   /** system.db, with the tables of schema/storage.ts. */
   file: OpenedFile;
   notes: FileNotes;
+  /** Called with the path of each content that is on the local disk. */
+  onContent: (path: string) => void;
   dataDirectory: string;
   /** Keys for signed URLs and sealed cursors are derived from this. */
   secret: string;
@@ -94,8 +96,8 @@ export async function createStorageArea(deps: StorageAreaDeps): Promise<StorageA
   const { clock, ids, logger } = deps;
   const directory = join(deps.dataDirectory, "storage");
   mkdirSync(directory, { recursive: true });
-  const local = createLocalFiles(join(directory, "objects"));
-  const staging = createLocalFiles(join(directory, "parts"));
+  const local = createLocalFiles(join(directory, "objects"), undefined, deps.onContent);
+  const staging = createLocalFiles(join(directory, "parts"), undefined, deps.onContent);
   const thumbs = new Thumbs({ directory: join(directory, "thumbs"), config: deps.thumbs, ids, clock });
   const store = new StorageStore(deps.file, deps.notes, await openQuotas(deps.file, deps.buckets));
   const knows = (fileId: string): boolean => store.hasFile(fileId);

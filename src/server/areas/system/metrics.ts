@@ -20,6 +20,8 @@ export interface ServerLoad {
   lastBackupAt: number;
   lastBackupBytes: number;
   lastBackupVerifiedAt: number;
+  /** Continuous backup; null: there is none. */
+  continuous: { lagMs: number; uploads: number; failures: number; verifiedAt: number | null } | null;
   /** Figures of each job name. */
   jobs: readonly {
     name: string;
@@ -64,7 +66,23 @@ function loadText(load: ServerLoad): string {
       load.lastBackupVerifiedAt / SECOND_MS,
     ),
     gauge("platform_backup_last_size_bytes", "Size of the last successful scheduled backup.", load.lastBackupBytes),
+    continuousText(load.continuous),
     jobsText(load.jobs),
+  ].join("");
+}
+
+function continuousText(continuous: ServerLoad["continuous"]): string {
+  if (continuous === null) return "";
+  const { lagMs, uploads, failures, verifiedAt } = continuous;
+  return [
+    gauge("platform_continuous_lag_seconds", "Age of the oldest commit that is not in the store.", lagMs / SECOND_MS),
+    counter("platform_continuous_uploads_total", "Segments that were stored.", uploads),
+    counter("platform_continuous_failures_total", "Attempts to store that failed.", failures),
+    gauge(
+      "platform_continuous_verified_timestamp_seconds",
+      "When the continuous backup was last verified; 0: never.",
+      (verifiedAt ?? 0) / SECOND_MS,
+    ),
   ].join("");
 }
 

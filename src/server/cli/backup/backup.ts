@@ -4,7 +4,6 @@ import prettyBytes from "pretty-bytes";
 import { systemClock } from "../../../kernel/clock.ts";
 import { isDiskFull } from "../../../kernel/errors.ts";
 import { createBackup } from "../../areas/backup/archive/create.ts";
-import { restoreBackup } from "../../areas/backup/archive/restore.ts";
 import { BACKUP_NICENESS } from "../../areas/backup/limits.ts";
 import { CommandError } from "../errors.ts";
 import { dataOption } from "../options.ts";
@@ -69,21 +68,3 @@ export async function explained<T>(signal: AbortSignal, name: string, work: () =
     throw cause;
   }
 }
-
-export const restoreCommand = new Command("restore")
-  .description("Unpacks a backup into a new or empty data directory")
-  .argument("<FILE>", "A file that platform backup has written")
-  .addOption(dataOption)
-  .action(async (file, { data }) => {
-    const signal = abortOnStop();
-    const { header, fileCount, contentBytes, hasSecrets } = await explained(signal, "restore", () =>
-      restoreBackup({ file, dataDirectory: data, signal }),
-    );
-    const content = `${plural(fileCount, "file")}, ${sizeText(contentBytes)}`;
-    await printNote(`restored ${data}: ${content}, as of ${header.createdAt}`);
-    if (!hasSecrets) {
-      await printNote(
-        "The backup has no secrets, as its server had them in its environment: start this one with the same PLATFORM_SERVICE_KEY and PLATFORM_JWT_SECRET.",
-      );
-    }
-  });

@@ -37,7 +37,7 @@ const Sections = Type.Object({
   cron: Type.Optional(Type.Unsafe<CronConfig>(Cron)),
   analytics: Type.Optional(Analytics),
   audit: Type.Optional(Audit),
-  /** The scheduled backups. None by default. */
+  /** Scheduled and continuous backups. None by default. */
   backups: Type.Optional(Type.Unsafe<BackupsConfig>(Backups)),
   triggers: Type.Optional(Triggers),
   webhooks: Type.Optional(Webhooks),

@@ -1,11 +1,13 @@
 import { Database } from "bun:sqlite";
-import { closeSync, existsSync, rmSync } from "node:fs";
+import { closeSync, existsSync, readFileSync, rmSync } from "node:fs";
 import type { Clock } from "../../../kernel/clock.ts";
 import { type AppError, isDiskFull, serverStopping } from "../../../kernel/errors.ts";
 import type { Ids } from "../../../kernel/ids.ts";
 import { inPhase } from "../../../kernel/observing/request-trace.ts";
 import { FileAudit } from "../audit/file-audit.ts";
 import type { AuditSink } from "../audit/types.ts";
+import { CapturedFile } from "../capture/captured-file.ts";
+import type { CommitCapture, FileCapture } from "../capture/types.ts";
 import {
   BUSY_TIMEOUT_MS,
   CACHE_KIB,
@@ -61,12 +63,16 @@ export interface FileDependencies {
   inIndexTurn: <T>(work: () => Promise<T>) => Promise<T>;
   onFailure: (path: string, cause: unknown) => void;
   onClose: () => void;
+  /** Called once, when the file fails permanently. */
+  onFinal: () => void;
   directories: DirectorySync;
   syncFile: SyncFile | undefined;
   /** Takes the audit entries of all files; absent: nothing is audited. */
   audit: AuditSink | undefined;
   /** Called after each sync that succeeded. */
   onSync: (durationMs: number) => void;
+  /** Takes every commit; null: nothing does. */
+  capture: CommitCapture | null;
 }
 
 interface Opened {
@@ -77,6 +83,9 @@ interface Opened {
   newFileDescriptor: number | null;
   /** The WAL is new and empty. */
   isWalNew: boolean;
+  capture: FileCapture | null;
+  /** The content with which the file was made, where commits are taken. */
+  created: Uint8Array | null;
 }
 
 /** Opens `path`, applies all settings, and migrates it. Errors: one that names the path; a new file is removed then. */
@@ -85,6 +94,7 @@ function openSqlite(path: string, options: OpenOptions, dependencies: FileDepend
   const isNew = !existsSync(path);
   const isWalNew = !existsSync(`${path}-wal`);
   if (isNew) assertCreatable(path);
+  const capture = dependencies.capture?.opening(path) ?? null;
   let newFileDescriptor: number | null = null;
   let sqlite: Database | null = null;
   try {
@@ -94,6 +104,8 @@ function openSqlite(path: string, options: OpenOptions, dependencies: FileDepend
       if (options.template === undefined && isEmptyFile(path)) throw new Error(EMPTY_FILE);
       assertOpenable(path);
     }
+    // Read before SQLite opens it: closing a descriptor drops SQLite's locks.
+    const created = isNew && capture !== null ? readFileSync(path) : null;
     sqlite = new Database(path, { create: true, readwrite: true });
     const isRewritten = configure(sqlite, options, ids);
     if (!isNew && !isWalNew) moveLeftWal(sqlite);
@@ -104,7 +116,7 @@ function openSqlite(path: string, options: OpenOptions, dependencies: FileDepend
     // Creates the WAL if nothing has been read yet.
     sqlite.query("PRAGMA schema_version").get();
     const sync = createWalSync({ databasePath: path, newFileDescriptor, directories, syncFile });
-    return { sqlite, gate, sync, newFileDescriptor, isWalNew };
+    return { sqlite, gate, sync, newFileDescriptor, isWalNew, capture, created };
   } catch (error) {
     sqlite?.close();
     if (newFileDescriptor !== null) closeSync(newFileDescriptor);
@@ -176,6 +188,7 @@ export class OpenFile implements OpenedFile {
   readonly #indexer: TextIndexer;
   readonly #audit: FileAudit | undefined;
   readonly #places: TablePlaces | null;
+  readonly #captured: CapturedFile | null;
   readonly #closeSync: () => void;
   readonly #newFileDescriptor: number | null;
   readonly #extensions: readonly string[];
@@ -191,18 +204,24 @@ export class OpenFile implements OpenedFile {
     this.path = path;
     this.#dependencies = dependencies;
     this.#extensions = options.extensions ?? [];
-    const { sqlite, gate, sync, newFileDescriptor, isWalNew } = openSqlite(path, options, dependencies);
+    const opened = openSqlite(path, options, dependencies);
+    const { sqlite, gate, newFileDescriptor, isWalNew } = opened;
     this.sqlite = sqlite;
     this.#newFileDescriptor = newFileDescriptor;
     this.#statements = new StatementCache(this.sqlite, options.statementsMax ?? STATEMENTS_MAX);
     this.#reads = new ReadTransaction(this.sqlite, this.#statements);
     this.#gate = gate;
     this.#counts = new RowCounts(this.sqlite, this.#statements, gate.number);
-    this.#closeSync = () => sync.close();
     const { placesKey } = options;
+    const onFailure = (cause: unknown) => dependencies.onFailure(path, cause);
+    const walState = createWalState(this.#statements, this.#reads);
+    const frameCount = () => walState().frames;
+    this.#captured =
+      opened.capture === null ? null : new CapturedFile(opened.capture, { ...opened, frameCount, onFailure });
+    const sync = this.#captured?.noting(opened.sync) ?? opened.sync;
+    this.#closeSync = () => sync.close();
     this.#places =
       placesKey === undefined ? null : new TablePlaces(sqlite, { key: placesKey, gate, order: dependencies.order });
-    const onFailure = (cause: unknown) => dependencies.onFailure(path, cause);
     const { audit } = dependencies;
     if (audit !== undefined) {
       this.#audit = new FileAudit(this.sqlite, this.#statements, { sink: audit, ids: dependencies.ids, commits: gate });
@@ -226,14 +245,16 @@ export class OpenFile implements OpenedFile {
       outbox: options.outbox,
       onFailure,
       onSync: dependencies.onSync,
-      onFinal: () => this.#indexer.stopNow(),
+      onFinal: () => {
+        this.#indexer.stopNow();
+        dependencies.onFinal();
+      },
       onPendingText: () => this.#indexer.wake(),
       mayBegin: () => this.#checkpoints.mayBegin(),
       afterCommit: () => this.#afterCommit(),
     });
     this.#isWalNew = isWalNew;
     const endReads = () => this.#reads.end();
-    const walState = createWalState(this.#statements, this.#reads);
     this.#checkpoints = new Checkpoints({
       wal: () => (this.#isClosed ? { bytes: 0, isMoved: false } : walState()),
       holdWriter: () => this.#writer.hold(),
@@ -285,6 +306,11 @@ export class OpenFile implements OpenedFile {
   /** Whether a sync has failed, after which the file answers nothing until a restart. */
   get isFailed(): boolean {
     return this.#writer.failure !== null;
+  }
+
+  /** Whether commits that were taken are not on the disk yet. A closed file has them there. */
+  get hasUnsyncedCommits(): boolean {
+    return !this.#isClosed && this.#captured?.isSynced === false;
   }
 
   get waitingWrites(): number {
@@ -435,6 +461,7 @@ export class OpenFile implements OpenedFile {
       // Changes of migrations may still be in the WAL. Closing checkpoints and syncs them.
       if (this.#isWalNew) this.sqlite.run(SYNC_BETWEEN_WALS);
       this.sqlite.close();
+      this.#captured?.closed();
     } else {
       closeAsItIs(this.path, this.sqlite);
     }

@@ -200,6 +200,7 @@ class Instances implements InstanceFiles, InstanceUses {
     await this.#migrations.stop(instanceId, gone);
     await this.#open.end(instanceId, gone);
     this.#unfit.forget(instanceId);
+    this.#engine.removing(path);
     await removeDatabase(path);
     return true;
   }

@@ -47,6 +47,8 @@ interface UploadOptions {
   /** Parts that are sent concurrently. */
   atOnce: number;
   retries: number;
+  /** Whether the store compares what has arrived with a hash. */
+  isChecked?: boolean;
 }
 
 /**
@@ -91,8 +93,14 @@ export class S3Bucket {
     return Number((await this.#done({ method: "HEAD", key })).get("content-length"));
   }
 
-  async put(key: string, body: Uint8Array<ArrayBuffer> | string, { type = "", retries = 0 } = {}): Promise<void> {
+  /** Stores an object. `isChecked`: the store compares what has arrived with a hash, as buckets with object lock ask for. */
+  async put(
+    key: string,
+    body: Uint8Array<ArrayBuffer> | string,
+    { type = "", retries = 0, isChecked = false } = {},
+  ): Promise<void> {
     const headers: Record<string, string> = type === "" ? {} : { "content-type": type };
+    if (isChecked) headers["content-md5"] = md5(body);
     await this.#done({ method: "PUT", key, body, headers, retries });
   }
 
@@ -134,7 +142,10 @@ export class S3Bucket {
       },
       part: async (uploadId, partNumber, body) => {
         const query = { partNumber: String(partNumber), uploadId };
-        return (await this.#done({ method: "PUT", key, query, body, retries: options.retries })).get("etag") ?? "";
+        const headers: Record<string, string> = options.isChecked === true ? { "content-md5": md5(body) } : {};
+        return (
+          (await this.#done({ method: "PUT", key, query, body, headers, retries: options.retries })).get("etag") ?? ""
+        );
       },
       complete: async (uploadId, etags) => {
         const parts = etags.map((etag, n) => `<Part><PartNumber>${n + 1}</PartNumber><ETag>${etag}</ETag></Part>`);
@@ -311,6 +322,7 @@ class S3Upload {
   }
 }
 
+const md5 = (body: Uint8Array | string): string => createHash("md5").update(body).digest("base64");
 const hmac = (key: string | Buffer, text: string): Buffer => createHmac("sha256", key).update(text).digest();
 
 /** Encodes by RFC 3986: everything but unreserved characters. */

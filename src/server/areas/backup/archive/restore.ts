@@ -57,7 +57,7 @@ export async function restoreBackup(options: {
   }
 }
 
-interface Place {
+export interface Place {
   /** Completes the restore: a server can start on the directory. */
   open(): void;
   /** Removes everything restored, and the directory if it did not exist. */
@@ -65,7 +65,7 @@ interface Place {
 }
 
 /** Claims the data directory for a restore. Errors: the directory is not empty, or used by another process. */
-function claimPlace(dataDirectory: string): Place {
+export function claimPlace(dataDirectory: string): Place {
   requireEmpty(dataDirectory);
   // The topmost folder that had to be made.
   const made = mkdirSync(dataDirectory, { recursive: true, mode: DIRECTORY_MODE });
@@ -125,10 +125,12 @@ const isOwn = (name: string): boolean => FOLDERS.has(name) || isKept(name) || ki
  * Renames the files into place; they are on disk already. system.db is last: without it the directory is not a data
  * directory.
  */
-function moveIn(folder: string, dataDirectory: string): void {
+export function moveIn(folder: string, dataDirectory: string): void {
   syncTree(folder);
-  const names = readdirSync(folder).filter((name) => name !== SYSTEM_FILE);
-  for (const name of [...names, SYSTEM_FILE]) renameSync(join(folder, name), join(dataDirectory, name));
+  const names = readdirSync(folder);
+  const last = names.filter((name) => name === SYSTEM_FILE);
+  for (const name of [...names.filter((one) => one !== SYSTEM_FILE), ...last])
+    renameSync(join(folder, name), join(dataDirectory, name));
   syncDirectorySync(dataDirectory);
 }
 

@@ -5,7 +5,7 @@ import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { Clock } from "../../../../kernel/clock.ts";
 import { reasonOf } from "../../../../kernel/errors.ts";
-import type { BackupsConfig, ObjectStore } from "../../../config/types.ts";
+import type { BackupsPlace, ObjectStore } from "../../../config/types.ts";
 import { syncDirectorySync } from "../../../disk/directory-names.ts";
 import { replaceSmallFile } from "../../../disk/small-file.ts";
 import { openRemoteBody } from "../../../http/bodies/remote-body.ts";
@@ -49,7 +49,7 @@ export interface Destination {
   clean(): void;
 }
 
-export function openDestination(to: BackupsConfig["to"], dataDirectory: string, clock: Clock): Destination {
+export function openDestination(to: BackupsPlace, dataDirectory: string, clock: Clock): Destination {
   return "folder" in to ? createFolder(to.folder) : createObjectStore(to.s3, join(dataDirectory, UPLOAD_FOLDER), clock);
 }
 

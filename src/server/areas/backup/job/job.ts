@@ -2,7 +2,7 @@ import { join } from "node:path";
 import type { Clock, Millis } from "../../../../kernel/clock.ts";
 import { reasonOf } from "../../../../kernel/errors.ts";
 import { unlessAborted } from "../../../../kernel/time/deadline.ts";
-import type { BackupsConfig } from "../../../config/types.ts";
+import type { BackupsPlace } from "../../../config/types.ts";
 import type { Owner } from "../../../disk/owner-marker.ts";
 import { createBackup } from "../archive/create.ts";
 import { type TryOpening, verifyBackup } from "../archive/verify.ts";
@@ -18,7 +18,7 @@ export interface BackupJob {
   keep: number;
   /** Whether the backup is verified before it counts. */
   verify: boolean;
-  to: BackupsConfig["to"];
+  to: BackupsPlace;
 }
 
 /** Result of a backup, as JSON on the standard output. */
@@ -129,7 +129,7 @@ async function rotate(
 /** Input of a verification, as JSON on the standard input of its process. */
 export interface VerifyJob {
   dataDirectory: string;
-  to: BackupsConfig["to"];
+  to: BackupsPlace;
   /** The name of a backup at the destination. */
   stored: string;
 }

@@ -13,7 +13,7 @@ import { systemIds } from "../../../../kernel/ids.ts";
 import type { Logger } from "../../../../kernel/logger.ts";
 import { Foreground } from "../../../../kernel/observing/foreground.ts";
 import { DAY_MS, HOUR_MS } from "../../../../kernel/time/duration.ts";
-import type { BackupsConfig } from "../../../config/types.ts";
+import type { BackupsPlace } from "../../../config/types.ts";
 import { createStorageEngine } from "../../../db/index.ts";
 import { createJobsArea } from "../../../jobs/index.ts";
 import { restoreBackup } from "../archive/restore.ts";
@@ -43,7 +43,7 @@ interface Entry {
 
 /** Creates an area at START, and collects what it logs. */
 function schedule(
-  to: BackupsConfig["to"],
+  to: BackupsPlace,
   options: {
     schedule?: string;
     keep?: number;

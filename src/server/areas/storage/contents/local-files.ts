@@ -19,9 +19,13 @@ export type SyncDirectory = (path: string) => Promise<void>;
 /**
  * Stores whole files in one directory, in folders named by the last two characters of their ids. A file is written in
  * `incoming/` and renamed to its place. `finish` resolves when its bytes, its name and the names of the folders above it
- * are durable; only then may a record name it.
+ * are durable; only then may a record name it. `onStored` is called before.
  */
-export function createLocalFiles(directory: string, sync: SyncDirectory = syncDirectory): FileStore {
+export function createLocalFiles(
+  directory: string,
+  sync: SyncDirectory = syncDirectory,
+  onStored: (path: string) => void = () => {},
+): FileStore {
   const incoming = join(directory, "incoming");
   mkdirSync(incoming, { recursive: true });
   accessSync(incoming, constants.W_OK);
@@ -66,6 +70,7 @@ export function createLocalFiles(directory: string, sync: SyncDirectory = syncDi
         await prepare();
         await renameFile(from, join(path, fileId));
         await sync();
+        onStored(join(path, fileId));
       }),
     async body(fileId, { start, end, size }) {
       const file = wholeFile(fileId, size);

@@ -1,0 +1,64 @@
+/** A file on the disk, to notice that something else has changed it. */
+export interface FileStamp {
+  mtimeMs: number;
+  bytes: number;
+}
+
+/** What the server notes for the process that stores it, in the order in which it happened. Bytes of some follow their record. */
+export type SpoolRecord =
+  | {
+      /** A database was opened. Bytes: the content with which it was made. */
+      type: "opened";
+      /** Path in the data directory without `.db`. */
+      path: string;
+      /** Id in the commit row, and the page with that row. */
+      file: string;
+      page: number;
+      isNew: boolean;
+      at: number;
+      place: number;
+      /** The file before and after it was opened; null: something changed it, or a crash left a WAL. */
+      stamp: FileStamp | null;
+    }
+  /** Frames of a WAL follow. */
+  | { type: "frames"; path: string; pageBytes: number; first: number; salts: number }
+  /** Frames were lost: the file has to be compared as a whole. */
+  | { type: "broken"; path: string }
+  /** `place`: that of the opening. */
+  | { type: "closed"; path: string; place: number; stamp: FileStamp | null }
+  | { type: "removed"; path: string; at: number; place: number }
+  /** The content of a file in a bucket is on the disk. */
+  | { type: "content"; path: string };
+
+/** A record about a database file. */
+export type FileRecord = Exclude<SpoolRecord, { type: "content" }>;
+
+const PREFIX_BYTES = 8;
+const LENGTH_BYTES = 4;
+
+/** Writes a record and its bytes: both lengths, JSON, bytes. */
+export function encodeRecord(record: SpoolRecord, content: Uint8Array | null): Uint8Array[] {
+  const text = Buffer.from(JSON.stringify(record));
+  const head = Buffer.allocUnsafe(PREFIX_BYTES + text.byteLength);
+  head.writeUInt32BE(text.byteLength, 0);
+  head.writeUInt32BE(content?.byteLength ?? 0, LENGTH_BYTES);
+  text.copy(head, PREFIX_BYTES);
+  return content === null ? [head] : [head, content];
+}
+
+/** Reads the records of a file that the server has completed. `read` returns the bytes at a place. */
+export function* decodeRecords(
+  size: number,
+  read: (offset: number, length: number) => Uint8Array<ArrayBuffer>,
+): Generator<{ record: SpoolRecord; content: Uint8Array<ArrayBuffer> }> {
+  for (let offset = 0; offset < size; ) {
+    const prefix = Buffer.from(read(offset, PREFIX_BYTES));
+    const textBytes = prefix.readUInt32BE(0);
+    const contentBytes = prefix.readUInt32BE(LENGTH_BYTES);
+    const text = Buffer.from(read(offset + PREFIX_BYTES, textBytes)).toString();
+    const content = read(offset + PREFIX_BYTES + textBytes, contentBytes);
+    // Written by the server of this directory.
+    yield { record: JSON.parse(text) as SpoolRecord, content };
+    offset += PREFIX_BYTES + textBytes + contentBytes;
+  }
+}

@@ -1,0 +1,68 @@
+import { isJsonObject } from "../../../../../kernel/json/json.ts";
+import { BackupError } from "../../types.ts";
+
+/** `[page, base, result]`: the hashes of a page before and after. base null: the page is whole, and no difference. */
+export type ChangedPage = readonly [page: number, base: string | null, result: string];
+
+/**
+ * - `commit`: one commit of the file.
+ * - `scan`: what a comparison of the whole file has found; stands for all commits between.
+ * - `full`: every page of the file.
+ */
+export type EntryKind = "commit" | "scan" | "full";
+
+/** Which state of a file an entry makes. */
+export interface Position {
+  /** Number and nonce of the commit. 0: the file has no commit yet, or is one of d1, which has no numbers. */
+  number: number;
+  nonce: number;
+  /** Time of the commit, in milliseconds. */
+  at: number;
+  /** Place in the order of the server's commits. */
+  place: number;
+}
+
+export interface EntryHead extends Position {
+  kind: EntryKind;
+  pageBytes: number;
+  /** Pages of the file after the entry. */
+  pages: number;
+  /** Checksum of the file before and after. before null: of a full copy. */
+  before: string | null;
+  after: string;
+  /** Hash of the former entry of the file; null for a full copy. */
+  previous: string | null;
+  changed: readonly ChangedPage[];
+}
+
+export interface Entry {
+  head: EntryHead;
+  /** Contents of the changed pages in their order, each whole or as a difference from its base. */
+  pages: Uint8Array;
+}
+
+const LINE_END = 0x0a;
+
+/** Writes an entry: a line of JSON, then the pages. */
+export function encodeEntry({ head, pages }: Entry): { bytes: Buffer<ArrayBuffer>; hash: string } {
+  const bytes = Buffer.concat([Buffer.from(`${JSON.stringify(head)}\n`), pages]);
+  return { bytes, hash: new Bun.CryptoHasher("sha256").update(bytes).digest("hex") };
+}
+
+/** Reads the entries of a block. Errors: BackupError. */
+export function* decodeEntries(name: string, block: Uint8Array): Generator<Entry & { hash: string }> {
+  for (let start = 0; start < block.byteLength; ) {
+    const lineEnd = block.indexOf(LINE_END, start);
+    if (lineEnd < 0) throw new BackupError(`${name} is damaged: an entry has no end`);
+    const value: unknown = JSON.parse(Buffer.from(block.subarray(start, lineEnd)).toString());
+    if (!isJsonObject(value)) throw new BackupError(`${name} is damaged: an entry is no object`);
+    // The hash of the object was compared.
+    const head = value as unknown as EntryHead;
+    const end = lineEnd + 1 + head.changed.length * head.pageBytes;
+    if (end > block.byteLength) throw new BackupError(`${name} is damaged: an entry is cut off`);
+    const hash = new Bun.CryptoHasher("sha256").update(block.subarray(start, end)).digest("hex");
+    // A copy, which is aligned.
+    yield { head, pages: block.slice(lineEnd + 1, end), hash };
+    start = end;
+  }
+}

@@ -1,0 +1,49 @@
+import type { Clock } from "../../../../kernel/clock.ts";
+import type { Ids } from "../../../../kernel/ids.ts";
+import type { Logger } from "../../../../kernel/logger.ts";
+import type { HealthChecks } from "../../../../kernel/observing/health.ts";
+import type { ContinuousConfig } from "../../../config/types.ts";
+import type { StorageEngine } from "../../../db/index.ts";
+import { Spool } from "./capture/spool.ts";
+import { PENDING_BYTES_DEFAULT } from "./limits.ts";
+import { ContinuousBackup, type ContinuousState } from "./service.ts";
+
+export interface ContinuousArea {
+  /** null: it is not declared. */
+  state(): ContinuousState | null;
+  stop(): Promise<void>;
+}
+
+/** Creates the spool, before the first database is opened; null: no continuous backup is declared. */
+export const spoolOf = (
+  config: ContinuousConfig | undefined,
+  { dataDirectory, clock }: { dataDirectory: string; clock: Clock },
+): Spool | null =>
+  config === undefined
+    ? null
+    : new Spool({ dataDirectory, clock, bytesMax: config.maxPendingBytes ?? PENDING_BYTES_DEFAULT });
+
+/** Begins continuous backup. Rules: ../SPEC.md. */
+export function createContinuousArea(deps: {
+  config: ContinuousConfig | undefined;
+  /** null: none is declared, or this is a drill. */
+  spool: Spool | null;
+  dataDirectory: string;
+  takeOver: boolean;
+  engine: StorageEngine;
+  health: HealthChecks;
+  clock: Clock;
+  ids: Ids;
+  logger: Logger;
+}): ContinuousArea {
+  const { config, spool, health } = deps;
+  if (config === undefined || spool === null) return { state: () => null, stop: async () => {} };
+  const backup = new ContinuousBackup({ ...deps, config, spool });
+  health.add("continuous", () => {
+    const { lastAt, verifiedAt, ...figures } = backup.state;
+    return { ...figures, lastAt: isoTime(lastAt), verifiedAt: isoTime(verifiedAt) };
+  });
+  return { state: () => backup.state, stop: () => backup.stop() };
+}
+
+const isoTime = (at: number | null): string | null => (at === null ? null : new Date(at).toISOString());

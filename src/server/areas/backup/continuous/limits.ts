@@ -1,0 +1,47 @@
+import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from "../../../../kernel/time/duration.ts";
+
+export const EVERY_DEFAULT_MS = 1000;
+export const KEEP_DAYS_DEFAULT = 7;
+export const PENDING_BYTES_DEFAULT = 1024 ** 3;
+/** Free bytes of the disk below which nothing more waits on it. */
+export const DISK_FREE_MIN_BYTES = 512 * 1024 ** 2;
+/** Delay before the next attempt, doubled by each failure up to the longest. */
+export const RETRY_MS = SECOND_MS;
+export const RETRY_MAX_MS = MINUTE_MS;
+/** Time limit of a pass of the process that stores; a first copy of large files takes long. */
+export const PASS_TIMEOUT_MS = 12 * HOUR_MS;
+/** Time between two manifests. */
+export const MANIFEST_EVERY_MS = MINUTE_MS;
+/** Segments listed by the manifest itself, beyond which the oldest are listed by an index. */
+export const SEGMENTS_LISTED_MAX = 1024;
+/** Age from which a changed file gets a full copy again, and the size up to which it lies in a segment. */
+export const COPY_AGE_MAX_MS = DAY_MS;
+export const COPY_IN_SEGMENT_BYTES_MAX = 1024 ** 2;
+/** Entries of a file may have so many bytes more than the file before it gets a full copy. */
+export const ENTRIES_OVER_COPY_BYTES = 1024 ** 2;
+/** Bytes of uncompressed pages in a block of a full copy, and in memory. */
+export const COPY_BLOCK_BYTES = 4 * 1024 ** 2;
+/** Bytes of page versions that are kept as bases of differences. */
+export const BASES_MAX_BYTES = 16 * 1024 ** 2;
+/** Bytes of entries after which a segment ends although more waits. */
+export const SEGMENT_MAX_BYTES = 32 * 1024 ** 2;
+/** Attempts to take a snapshot between two commits. */
+export const SNAPSHOT_TRIES_MAX = 200;
+/** The lowest level compresses differences nearly as well as the others. */
+export const ZSTD_LEVEL = 1;
+/** How often contents and files are compared with what is known. */
+export const RECONCILE_EVERY_MS = HOUR_MS;
+/** Ages are compared after this time, so that objects are deleted a little later rather than early. */
+export const RETENTION_EVERY_MS = HOUR_MS;
+export const RETENTION_SLACK_MS = HOUR_MS;
+/** Bytes up to which the hashes of an open file are kept with every pass, and how often larger ones are. */
+export const TABLE_SAVED_AT_ONCE_BYTES = 256 * 1024;
+export const TABLE_SAVED_EVERY_MS = MINUTE_MS;
+/** Time of a pass for comparing files, after which what was found is stored first. */
+export const SCAN_PASS_MS = 5 * SECOND_MS;
+/** Pause between two passes while something waits for the next one. */
+export const MORE_PAUSE_MS = 50;
+/** Idle time after which the process ends: it forgets the bases of differences. */
+export const PROCESS_IDLE_MS = HOUR_MS;
+/** Intervals by which the store may lag behind while passes fail, until health says so. */
+export const LAG_INTERVALS_MAX = 5;

@@ -1,0 +1,231 @@
+import {
+  closeSync,
+  fdatasyncSync,
+  ftruncateSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  readSync,
+  rmSync,
+  writeSync,
+} from "node:fs";
+import { dirname, join } from "node:path";
+import { zstdDecompressSync } from "node:zlib";
+import { BackupError } from "../../types.ts";
+import { type Archive, readSegment, segmentsOf } from "../format/archive.ts";
+import { readContainer } from "../format/container.ts";
+import { decodeEntries, type Entry } from "../format/entries.ts";
+import {
+  type CopyDescription,
+  type FullCopy,
+  requireVersion,
+  type SegmentFacts,
+  type StoredFile,
+} from "../format/manifest.ts";
+import { applyDifference, hashText, PageHashes, pageHash } from "../format/pages.ts";
+import type { Store } from "../store/store.ts";
+
+/** A file that is being restored. */
+interface Target {
+  file: StoredFile;
+  base: FullCopy;
+  path: string;
+  /** null: the base has not been written. */
+  hashes: PageHashes | null;
+  /** Hash of the last entry; null: entries had made the state of the base, which is the first. */
+  entry: string | null;
+}
+
+export interface DatabasesToRestore {
+  store: Store;
+  archive: Archive;
+  files: readonly StoredFile[];
+  /** The last place of the moment; null: the newest. */
+  place: number | null;
+  /** Where the files are written. */
+  folder: string;
+  signal: AbortSignal;
+  onProgress: (bytes: number) => void;
+}
+
+/** Returns the files that a moment has. Errors: BackupError for one with a gap there. */
+export function filesAt(archive: Archive, place: number | null): StoredFile[] {
+  const present = archive.manifest.files.filter(({ fulls, removed }) => {
+    if (fulls.length === 0) return false;
+    if (place === null) return removed === null;
+    return fulls.some((copy) => copy.place <= place) && (removed === null || removed.place > place);
+  });
+  // Of two files that had the same name, the later one.
+  const byPath = new Map<string, StoredFile>();
+  for (const file of present) {
+    const other = byPath.get(file.path);
+    if (other === undefined || baseOf(other, place).place < baseOf(file, place).place) byPath.set(file.path, file);
+  }
+  return [...byPath.values()];
+}
+
+/** Errors: BackupError if the moment lies in a gap of one of the files. */
+export function requireNoGap({ manifest }: Archive, files: readonly StoredFile[], place: number | null): void {
+  if (place === null) return;
+  const ids = new Set(files.flatMap(({ id, formerIds }) => [id, ...formerIds]));
+  const gap = manifest.gaps.find(({ id, fromPlace, toPlace }) => ids.has(id) && fromPlace < place && place < toPlace);
+  if (gap === undefined) return;
+  const [from, to] = [gap.from, gap.to].map((at) => new Date(at).toISOString());
+  throw new BackupError(
+    `${gap.file} cannot be restored as of that moment: what happened from ${from} to ${to} is missing`,
+  );
+}
+
+/** Returns the copy from which a file is restored. */
+function baseOf({ fulls, path }: StoredFile, place: number | null): FullCopy {
+  const base = fulls.findLast((copy) => place === null || copy.place <= place);
+  if (base === undefined) throw new BackupError(`${path} has no copy of that moment`);
+  return base;
+}
+
+/** Restores databases, and compares each hash on the way. Errors: BackupError if anything is missing or damaged. */
+export async function restoreDatabases(options: DatabasesToRestore): Promise<void> {
+  const { store, archive, files, place, folder, signal, onProgress } = options;
+  const targets = new Map<string, Target>();
+  for (const file of files) {
+    signal.throwIfAborted();
+    const path = join(folder, `${file.path}.db`);
+    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+    closeSync(openSync(path, "wx", 0o600));
+    const target: Target = { file, base: baseOf(file, place), path, hashes: null, entry: null };
+    for (const id of [file.id, ...file.formerIds]) targets.set(id, target);
+    if (!target.base.isSegment) onProgress(await writeCopy(store, target, `${path}.copy`));
+  }
+  for await (const segment of segmentsOf(store, archive.manifest)) {
+    signal.throwIfAborted();
+    if (segment.files.some(([id]) => isNeeded(segment, targets.get(id)))) {
+      onProgress(await applySegment(store, segment, { targets, place }));
+    }
+  }
+  for (const target of targets.values()) finish(target, place);
+}
+
+const isNeeded = (segment: SegmentFacts, target: Target | undefined): boolean =>
+  target !== undefined && (segment.key === target.base.key || segment.place > target.base.place);
+
+/** Writes a full copy that is an object of its own. Returns its bytes. */
+async function writeCopy(store: Store, target: Target, temporary: string): Promise<number> {
+  const { base, file, path } = target;
+  const name = `${store.name} ${base.key}`;
+  if (!(await store.fetch(base.key, temporary))) throw new BackupError(`${name} is missing`);
+  const bytes = new Uint8Array(readFileSync(temporary));
+  rmSync(temporary);
+  const copy = readContainer<CopyDescription>(name, bytes);
+  if (copy.sha256 !== base.sha256) throw new BackupError(`${name} is not the one that the manifest names`);
+  const { description } = copy;
+  requireVersion(name, description);
+  const { pageBytes, pages, pagesPerBlock } = description;
+  const hashes = PageHashes.blank(pageBytes, pages);
+  const descriptor = openSync(path, "r+");
+  try {
+    for (const [index, span] of description.blocks.entries()) {
+      const block = new Uint8Array(zstdDecompressSync(copy.block(span)));
+      const first = index * pagesPerBlock + 1;
+      for (let page = 0; page * pageBytes < block.byteLength; page++) {
+        hashes.set(first + page, pageHash(first + page, block.subarray(page * pageBytes, (page + 1) * pageBytes)));
+      }
+      writeAll(descriptor, block, (first - 1) * pageBytes);
+    }
+    ftruncateSync(descriptor, pages * pageBytes);
+  } finally {
+    closeSync(descriptor);
+  }
+  if (hashes.checksum !== description.checksum)
+    throw new BackupError(`${name} is damaged: the pages of ${file.path} are not those of its checksum`);
+  target.hashes = hashes;
+  return bytes.byteLength;
+}
+
+async function applySegment(
+  store: Store,
+  { key, sha256 }: SegmentFacts,
+  { targets, place }: { targets: ReadonlyMap<string, Target>; place: number | null },
+): Promise<number> {
+  const name = `${store.name} ${key}`;
+  const segment = await readSegment(store, key, sha256);
+  if (segment === null) throw new BackupError(`${name} is missing`);
+  for (const part of segment.description.parts) {
+    const target = targets.get(part.id);
+    if (target === undefined) continue;
+    const descriptor = openSync(target.path, "r+");
+    try {
+      for (const entry of decodeEntries(name, new Uint8Array(zstdDecompressSync(segment.block(part))))) {
+        if (isWanted(entry, target, place)) apply(name, entry, { target, descriptor });
+      }
+    } finally {
+      closeSync(descriptor);
+    }
+  }
+  return segment.bytes;
+}
+
+function isWanted({ head }: Entry, { base, hashes }: Target, place: number | null): boolean {
+  if (place !== null && head.place > place) return false;
+  if (hashes === null) return head.kind === "full" && head.place === base.place && head.number === base.number;
+  return head.place > base.place;
+}
+
+/** Applies an entry to a file. Errors: BackupError if it does not follow the state of the file. */
+function apply(
+  name: string,
+  { head, pages, hash }: Entry & { hash: string },
+  { target, descriptor }: { target: Target; descriptor: number },
+): void {
+  const { pageBytes } = head;
+  const wrong = (what: string) =>
+    new BackupError(`${name} is damaged: ${what} of ${target.file.path} at commit ${head.number}`);
+  target.hashes ??= PageHashes.blank(pageBytes, 0);
+  const { hashes } = target;
+  if (head.kind !== "full") {
+    if (head.before !== hashes.checksum) throw wrong("the checksum before an entry is not that");
+    if (target.entry !== null && head.previous !== target.entry) throw wrong("an entry does not follow the last one");
+  }
+  const former = hashes.count;
+  const bases = head.changed.map(([page, base]) => {
+    if (base === null) return null;
+    if (page > former || hashText(hashes.get(page)) !== base)
+      throw wrong(`page ${page} is not the base of a difference`);
+    const content = new Uint8Array(pageBytes);
+    readSync(descriptor, content, 0, pageBytes, (page - 1) * pageBytes);
+    return content;
+  });
+  // A page that goes and comes back is zeros until it is written.
+  if (head.pages < former) ftruncateSync(descriptor, head.pages * pageBytes);
+  hashes.resize(head.pages);
+  ftruncateSync(descriptor, head.pages * pageBytes);
+  for (const [index, [page, , result]] of head.changed.entries()) {
+    const content = pages.subarray(index * pageBytes, (index + 1) * pageBytes);
+    const base = bases[index];
+    if (base != null) applyDifference(content, base);
+    const made = pageHash(page, content);
+    if (hashText(made) !== result) throw wrong(`page ${page} has the wrong hash`);
+    hashes.set(page, made);
+    writeAll(descriptor, content, (page - 1) * pageBytes);
+  }
+  if (hashes.checksum !== head.after) throw wrong("the checksum after an entry is not that");
+  target.entry = hash;
+}
+
+function finish({ file, hashes, path }: Target, place: number | null): void {
+  const last = file.removed === null && place === null ? file.last.checksum : null;
+  if (hashes === null || (last !== null && hashes.checksum !== last)) {
+    throw new BackupError(`${file.path} could not be restored: entries of it are missing`);
+  }
+  const descriptor = openSync(path, "r+");
+  try {
+    fdatasyncSync(descriptor);
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+function writeAll(descriptor: number, bytes: Uint8Array, offset: number): void {
+  for (let written = 0; written < bytes.byteLength; ) {
+    written += writeSync(descriptor, bytes, written, bytes.byteLength - written, offset + written);
+  }
+}

@@ -1,0 +1,241 @@
+import { Database } from "bun:sqlite";
+import {
+  closeSync,
+  createReadStream,
+  existsSync,
+  fdatasyncSync,
+  mkdirSync,
+  openSync,
+  statfsSync,
+  writeFileSync,
+} from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import type { Clock } from "../../../../../kernel/clock.ts";
+import { reasonOf } from "../../../../../kernel/errors.ts";
+import { isEmptyFile } from "../../../../db/index.ts";
+import { claimPlace, moveIn } from "../../archive/restore.ts";
+import { objectPath, RESTORE_FOLDER, SECRETS_FILE, STORAGE_FOLDERS, STORED_TABLES, SYSTEM_FILE } from "../../layout.ts";
+import { DAMAGES_SHOWN_MAX } from "../../limits.ts";
+import { BackupError } from "../../types.ts";
+import { type Archive, loadArchive } from "../format/archive.ts";
+import { type PlainVersion, plainKey, type StoredFile } from "../format/manifest.ts";
+import { hashOfContent, pathOfContent } from "../ship/contents.ts";
+import type { Store } from "../store/store.ts";
+import { filesAt, requireNoGap, restoreDatabases } from "./databases.ts";
+import { momentOf } from "./moment.ts";
+
+const DATABASES = "databases/";
+const MICROSECONDS_PER_MS = 1_000;
+
+export interface ContinuousRestore {
+  store: Store;
+  dataDirectory: string;
+  /** null: the newest moment. */
+  at: number | null;
+  /** Paths without `.db`; empty: everything. */
+  only: readonly string[];
+  clock: Clock;
+  signal: AbortSignal;
+  onProgress: (progress: { bytes: number; files: number }) => void;
+}
+
+export interface ContinuousRestoreSummary {
+  dataDirectory: string;
+  fileCount: number;
+  /** Whether the moment asked for is after the last that is stored. */
+  isAfterLast: boolean;
+  /** Time of the last commit in it. */
+  asOf: number;
+  /** Contents that were not in the store yet. */
+  missing: string[];
+  /** Number of contents that are stored elsewhere. */
+  elsewhereCount: number;
+  hasSecrets: boolean;
+}
+
+/**
+ * Restores a moment into an empty or missing data directory. Until everything is compared and on disk, it is in RESTORE_FOLDER,
+ * which prevents a server from starting. After a failure the directory is as it was. Errors: BackupError.
+ */
+export async function restoreContinuous(options: ContinuousRestore): Promise<ContinuousRestoreSummary> {
+  const { store, at, only, signal } = options;
+  const dataDirectory = resolve(options.dataDirectory);
+  const archive = await requireArchive(store);
+  const moment = await momentOf(store, archive, at);
+  const files = chosen(filesAt(archive, moment.place), archive, only);
+  requireNoGap(archive, files, moment.place);
+  const place = claimPlace(dataDirectory);
+  let isDone = false;
+  try {
+    const folder = join(dataDirectory, RESTORE_FOLDER, "files");
+    mkdirSync(folder, { recursive: true });
+    requireRoom(folder, files);
+    let bytes = 0;
+    const onProgress = (some: number): void => {
+      bytes += some;
+      options.onProgress({ bytes, files: files.length });
+    };
+    await restoreDatabases({ store, archive, files, place: moment.place, folder, signal, onProgress });
+    for (const file of files) await check(folder, file, options);
+    const rest =
+      only.length > 0
+        ? { missing: [], elsewhereCount: 0, fileCount: 0 }
+        : await restoreRest({ store, archive, folder, place: moment.place, signal });
+    moveIn(folder, dataDirectory);
+    isDone = true;
+    return {
+      dataDirectory,
+      ...rest,
+      fileCount: files.length + rest.fileCount,
+      isAfterLast: moment.isAfterLast,
+      asOf:
+        at !== null && !moment.isAfterLast
+          ? at
+          : archive.manifest.segments.reduce((last, { to }) => Math.max(last, to), 0),
+      hasSecrets: existsSync(join(dataDirectory, SECRETS_FILE)),
+    };
+  } finally {
+    if (isDone) place.open();
+    else place.giveBack();
+  }
+}
+
+/** Reads what a store has. Errors: BackupError if it has no continuous backup. */
+export async function requireArchive(store: Store): Promise<Archive> {
+  const archive = await loadArchive(store);
+  if (archive === null) throw new BackupError(`${store.name} has no continuous backup`);
+  return archive;
+}
+
+/** Returns the files that were asked for. Errors: BackupError for a name that no file has. */
+function chosen(files: readonly StoredFile[], { manifest }: Archive, only: readonly string[]): StoredFile[] {
+  if (only.length === 0) return [...files];
+  return only.map((name) => {
+    const paths = [name, DATABASES + name];
+    const found = files.find(({ path }) => paths.includes(path));
+    if (found !== undefined) return found;
+    const isKnown = manifest.files.some(({ path }) => paths.includes(path));
+    throw new BackupError(isKnown ? `${name} did not exist at that moment` : `There is no file ${name} in it`);
+  });
+}
+
+function requireRoom(folder: string, files: readonly StoredFile[]): void {
+  const wanted = files.reduce((sum, { last, pageBytes }) => sum + last.pages * pageBytes, 0);
+  const { bavail, bsize } = statfsSync(folder);
+  if (bavail * bsize >= wanted) return;
+  throw new BackupError(`The disk has ${bavail * bsize} bytes free, and the databases need ${wanted}`);
+}
+
+/** Checks a restored database, and raises its numbers above all that were given: none is used twice. */
+async function check(folder: string, { path }: StoredFile, { clock, signal }: ContinuousRestore): Promise<void> {
+  const file = join(folder, `${path}.db`);
+  if (isEmptyFile(file)) return;
+  try {
+    using sqlite = new Database(file, { readwrite: true, create: false });
+    const found = sqlite.query<{ integrity_check: string }, []>(`PRAGMA integrity_check(${DAMAGES_SHOWN_MAX})`).all();
+    const damages = found.map((row) => row.integrity_check).filter((text) => text !== "ok");
+    if (damages.length > 0) throw new BackupError(damages.join("; "));
+    raiseNumbers(sqlite, clock.now() * MICROSECONDS_PER_MS);
+  } catch (cause) {
+    throw new BackupError(`${path} does not hold: ${reasonOf(cause)}`, { cause });
+  }
+  sync(file);
+  // A check blocks this thread: a signal that arrived meanwhile is noticed here.
+  await Bun.sleep(0);
+  signal.throwIfAborted();
+}
+
+function raiseNumbers(sqlite: Database, least: number): void {
+  if (sqlite.query("SELECT 1 FROM sqlite_schema WHERE name = '_platform_commit'").get() === null) return;
+  sqlite.run(
+    `UPDATE "_platform_commit" SET "number" = max("number" + 1, ?1), "place" = max("place" + 1, ?1) WHERE "number" > 0`,
+    [least],
+  );
+}
+
+interface Rest {
+  store: Store;
+  archive: Archive;
+  folder: string;
+  place: number | null;
+  signal: AbortSignal;
+}
+
+/** Restores what is no database: secrets, and the contents that system.db names. */
+async function restoreRest({ store, archive, folder, place, signal }: Rest) {
+  let fileCount = 0;
+  for (const { path, sha256 } of plainAt(archive.manifest.plain, place)) {
+    const name = `${store.name} ${plainKey(sha256)}`;
+    const bytes = await store.read(plainKey(sha256));
+    if (bytes === null) throw new BackupError(`${name} is missing`);
+    if (new Bun.CryptoHasher("sha256").update(bytes).digest("hex") !== sha256)
+      throw new BackupError(`${name} is damaged`);
+    const file = join(folder, path);
+    mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+    writeFileSync(file, bytes, { mode: 0o600 });
+    sync(file);
+    fileCount++;
+  }
+  if (!existsSync(join(folder, SYSTEM_FILE)))
+    throw new BackupError(`${store.name} has no ${SYSTEM_FILE} of that moment`);
+  const contents = await restoreContents({ store, archive, folder, place, signal });
+  return { ...contents, fileCount: fileCount + contents.fileCount };
+}
+
+/** Returns the version of each plain file at a moment. */
+function plainAt(versions: readonly PlainVersion[], place: number | null): { path: string; sha256: string }[] {
+  return [...Map.groupBy(versions, ({ path }) => path)].flatMap(([path, own]) => {
+    const last = place === null ? own.at(-1) : own.findLast((version) => version.place <= place);
+    // Secrets are needed for every moment, and are there from the first pass on.
+    const version = last ?? (path === SECRETS_FILE ? own[0] : undefined);
+    return version === undefined || version.sha256 === null ? [] : [{ path, sha256: version.sha256 }];
+  });
+}
+
+async function restoreContents({ store, archive, folder, signal }: Rest) {
+  const keys = new Map<string, string>();
+  for await (const { key } of store.list("contents/")) keys.set(pathOfContent(key), key);
+  const pending = new Set(archive.manifest.missing);
+  const missing: string[] = [];
+  let [fileCount, elsewhereCount] = [0, 0];
+  for (const path of namedContents(join(folder, SYSTEM_FILE))) {
+    signal.throwIfAborted();
+    const key = keys.get(path);
+    if (key !== undefined) {
+      const file = join(folder, path);
+      mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+      if (!(await store.fetch(key, file))) throw new BackupError(`${store.name} ${key} is missing`);
+      const hash = new Bun.CryptoHasher("sha256");
+      for await (const chunk of createReadStream(file)) hash.update(chunk);
+      if (hash.digest("hex") !== hashOfContent(key)) throw new BackupError(`${store.name} ${key} is damaged`);
+      sync(file);
+      fileCount++;
+    } else if (pending.has(path)) missing.push(path);
+    else elsewhereCount++;
+  }
+  return { missing, elsewhereCount, fileCount };
+}
+
+/** Returns the paths of all contents that a system.db names. */
+function namedContents(systemPath: string): Set<string> {
+  using sqlite = new Database(systemPath, { readwrite: true, create: false });
+  const paths = new Set<string>();
+  for (const folder of STORAGE_FOLDERS) {
+    for (const table of STORED_TABLES[folder]) {
+      if (sqlite.query("SELECT 1 FROM sqlite_schema WHERE name = ?").get(table) === null) continue;
+      for (const { fileId } of sqlite.query<{ fileId: string }, []>(`SELECT fileId FROM ${table}`).iterate()) {
+        paths.add(objectPath(folder, fileId));
+      }
+    }
+  }
+  return paths;
+}
+
+function sync(path: string): void {
+  const descriptor = openSync(path, "r+");
+  try {
+    fdatasyncSync(descriptor);
+  } finally {
+    closeSync(descriptor);
+  }
+}

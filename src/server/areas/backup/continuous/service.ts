@@ -1,0 +1,231 @@
+import type { Clock, Millis } from "../../../../kernel/clock.ts";
+import { AppError, reasonOf } from "../../../../kernel/errors.ts";
+import type { Ids } from "../../../../kernel/ids.ts";
+import type { Logger } from "../../../../kernel/logger.ts";
+import type { ContinuousConfig } from "../../../config/types.ts";
+import type { StorageEngine } from "../../../db/index.ts";
+import { ProcessPool } from "../../../db/processes/pool.ts";
+import { SERVER_CALLER } from "../../../db/server-caller.ts";
+import { ownerIdOf } from "../../../disk/owner-id.ts";
+import type { Spool, SpooledFile } from "./capture/spool.ts";
+import {
+  EVERY_DEFAULT_MS,
+  KEEP_DAYS_DEFAULT,
+  LAG_INTERVALS_MAX,
+  MORE_PAUSE_MS,
+  PASS_TIMEOUT_MS,
+  PROCESS_IDLE_MS,
+  RETRY_MAX_MS,
+  RETRY_MS,
+} from "./limits.ts";
+import type { PassFailure } from "./ship/ship-job.ts";
+import type { PassAnswer, PassRequest, ShipSettings } from "./ship/shipper.ts";
+
+/** How the continuous backup is. */
+export interface ContinuousState {
+  ok: boolean;
+  /** Age of the oldest commit that is not in the store; 0: all are. */
+  lagMs: number;
+  lagBytes: number;
+  /** When a pass last brought everything to the store; null: not since the start. */
+  lastAt: Millis | null;
+  verifiedAt: Millis | null;
+  /** Whether the last verification succeeded; null: there was none. */
+  verified: boolean | null;
+  uploads: number;
+  failures: number;
+  message: string | null;
+}
+
+export interface ContinuousDeps {
+  config: ContinuousConfig;
+  dataDirectory: string;
+  takeOver: boolean;
+  spool: Spool;
+  engine: Pick<StorageEngine, "takePlace" | "syncCommits">;
+  clock: Clock;
+  ids: Ids;
+  logger: Logger;
+}
+
+/** Brings what was captured to the store, once each interval, by a process beside the server. */
+export class ContinuousBackup {
+  readonly #deps: ContinuousDeps;
+  readonly #settings: ShipSettings;
+  readonly #pool: ProcessPool;
+  /** Files of records that are not in the store yet, oldest first. */
+  #waiting: SpooledFile[] = [];
+  #hasStored = false;
+  #isDisplaced = false;
+  #isStopped = false;
+  #hasLost = false;
+  #failedInARow = 0;
+  #lastAt: Millis | null = null;
+  #verifiedAt: Millis | null = null;
+  #uploads = 0;
+  #failures = 0;
+  #message: string | null = null;
+  #cancel = (): void => {};
+  #running: Promise<unknown> = Promise.resolve();
+
+  constructor(deps: ContinuousDeps) {
+    const { config, dataDirectory, clock, ids } = deps;
+    this.#deps = deps;
+    this.#settings = {
+      dataDirectory,
+      to: config.to,
+      keepDays: config.keepDays ?? KEEP_DAYS_DEFAULT,
+      everyMs: config.everyMs ?? EVERY_DEFAULT_MS,
+      owner: { id: ownerIdOf(dataDirectory, ids), directory: dataDirectory },
+      server: ids.uuid(),
+    };
+    this.#pool = new ProcessPool({
+      clock,
+      program: "areas/backup/continuous/ship/ship-job",
+      settings: null,
+      processesMax: 1,
+      placesMax: 1,
+      idleMs: PROCESS_IDLE_MS,
+    });
+    this.#plan(0);
+  }
+
+  get state(): ContinuousState {
+    const { spool, clock } = this.#deps;
+    const oldest = this.#waiting[0]?.firstAt ?? spool.firstAt;
+    const lagMs = oldest === null ? 0 : Math.max(0, clock.now() - oldest);
+    const isLate = this.#failedInARow > 0 && lagMs > LAG_INTERVALS_MAX * this.#settings.everyMs;
+    const hasNoPlace = this.#isDisplaced || (this.#failedInARow > 0 && !this.#hasStored);
+    return {
+      ok: !isLate && !hasNoPlace && !spool.isLost,
+      lagMs,
+      lagBytes: spool.waitingBytes,
+      lastAt: this.#lastAt,
+      verifiedAt: this.#verifiedAt,
+      verified: this.#verifiedAt === null ? null : true,
+      uploads: this.#uploads,
+      failures: this.#failures,
+      message: spool.isLost ? LOST : this.#message,
+    };
+  }
+
+  /** Brings everything to the store that was committed before; the databases are closed. Gives up when the stop has to end. */
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    this.#cancel();
+    try {
+      await this.#running;
+      if (!this.#isDisplaced) await this.#pass({ isLast: true });
+    } finally {
+      await this.#pool.stop();
+    }
+  }
+
+  /** Ends the process although a pass runs: what it has not stored is found at the next start. */
+  abandon(): Promise<void> {
+    return this.#pool.stop();
+  }
+
+  #plan(delayMs: number): void {
+    if (this.#isStopped || this.#isDisplaced) return;
+    this.#cancel = this.#deps.clock.after(delayMs, () => {
+      this.#running = this.#pass({ isLast: false }).then((next) => this.#plan(next));
+    });
+  }
+
+  /** Runs one pass. Resolves to the time until the next one. */
+  async #pass({ isLast }: { isLast: boolean }): Promise<number> {
+    const { everyMs } = this.#settings;
+    try {
+      const { hasMore } = await this.#store(isLast);
+      this.#failedInARow = 0;
+      return hasMore ? Math.min(MORE_PAUSE_MS, everyMs) : everyMs;
+    } catch (cause) {
+      this.#note(cause);
+      return Math.max(everyMs, Math.min(RETRY_MAX_MS, RETRY_MS * 2 ** Math.min(this.#failedInARow - 1, 10)));
+    }
+  }
+
+  async #store(isLast: boolean): Promise<PassAnswer> {
+    const { engine, spool, clock, takeOver } = this.#deps;
+    const cut = { at: clock.now(), place: engine.takePlace() };
+    spool.watchRoom();
+    this.#noteLoss();
+    const rotated = spool.rotate();
+    if (rotated !== null) this.#waiting.push(rotated);
+    const files = [...this.#waiting];
+    // Nothing leaves the machine before it is on its disk: a failure of power must not leave the store ahead.
+    const skipped = await engine.syncCommits();
+    const isFirst = !this.#hasStored;
+    const answer = await this.#run({ settings: this.#settings, takeOver, isFirst, files, skipped, cut, isLast });
+    for (const file of files) spool.done(file);
+    this.#waiting = this.#waiting.slice(files.length);
+    this.#hasStored = true;
+    this.#lastAt = clock.now();
+    this.#uploads += answer.uploads;
+    this.#verifiedAt = answer.verifiedAt;
+    this.#report(answer);
+    return answer;
+  }
+
+  #report({ broken, problems }: PassAnswer): void {
+    const { logger } = this.#deps;
+    if (broken.length > 0)
+      logger.warn("commits were not captured: the files are compared as a whole", { files: broken });
+    if (problems.length > 0) {
+      this.#failures++;
+      logger.warn("a part of the continuous backup has to wait", { problems });
+    }
+    this.#message = problems[0] ?? null;
+  }
+
+  #noteLoss(): void {
+    const { spool, logger } = this.#deps;
+    if (spool.isLost && !this.#hasLost) logger.error(LOST);
+    this.#hasLost = spool.isLost;
+  }
+
+  #note(cause: unknown): void {
+    const { logger } = this.#deps;
+    const reason = reasonOf(cause);
+    this.#failures++;
+    this.#failedInARow++;
+    this.#isDisplaced = cause instanceof StoreFailure && cause.kind === "displaced";
+    if (this.#message !== reason)
+      logger.error("the continuous backup could not be stored; it is tried again", { reason });
+    this.#message = reason;
+  }
+
+  async #run(request: PassRequest): Promise<PassAnswer> {
+    const answer = await this.#pool.run({
+      request,
+      caller: SERVER_CALLER.callerName,
+      places: 1,
+      waitMs: PASS_TIMEOUT_MS,
+      runMs: PASS_TIMEOUT_MS,
+      signals: [],
+      refusals: {
+        queueFull: () => new AppError(503, "Another pass of the continuous backup runs"),
+        waitedTooLong: () => new AppError(503, "The process of the continuous backup is busy"),
+        ranTooLong: () => new AppError(408, "A pass of the continuous backup took too long and was stopped"),
+        ended: (exit) => new Error(`the process of the continuous backup ended by itself (${exit})`),
+      },
+      // Written by ship-job.ts.
+      failed: (failure) => new StoreFailure(failure as PassFailure),
+    });
+    // Written by ship-job.ts.
+    return answer as PassAnswer;
+  }
+}
+
+const LOST =
+  "what waits for the continuous backup takes too much of the disk: commits are not captured until there is room";
+
+class StoreFailure extends Error {
+  override readonly name = "StoreFailure";
+  readonly kind: PassFailure["kind"];
+  constructor({ kind, message }: PassFailure) {
+    super(message);
+    this.kind = kind;
+  }
+}

@@ -1,0 +1,134 @@
+import { type Entry, type EntryHead, type EntryKind, encodeEntry, type Position } from "../format/entries.ts";
+import type { StoredFile } from "../format/manifest.ts";
+import { applyDifference, hashText, PageHashes, pageHash } from "../format/pages.ts";
+import type { Bases } from "./bases.ts";
+import { type CommitRow, decodeCommitRow } from "./commit-row.ts";
+
+const FRAME_HEADER_BYTES = 24;
+const SIZE_OFFSET = 4;
+
+/** One transaction in a WAL. */
+export interface CommitFrames {
+  /** Last version of each page that it has changed. */
+  pages: ReadonlyMap<number, Uint8Array>;
+  /** Pages of the file after it. */
+  count: number;
+}
+
+/** Separates frames into transactions. The frames of one that is not complete are left out. */
+export function* commitsOf(
+  content: Uint8Array<ArrayBuffer>,
+  pageBytes: number,
+  open: Map<number, Uint8Array>,
+): Generator<CommitFrames> {
+  const view = new DataView(content.buffer, content.byteOffset, content.byteLength);
+  const frameBytes = FRAME_HEADER_BYTES + pageBytes;
+  for (let offset = 0; offset + frameBytes <= content.byteLength; offset += frameBytes) {
+    open.set(view.getUint32(offset), content.subarray(offset + FRAME_HEADER_BYTES, offset + frameBytes));
+    const count = view.getUint32(offset + SIZE_OFFSET);
+    if (count === 0) continue;
+    yield { pages: new Map(open), count };
+    open.clear();
+  }
+}
+
+/** An entry that is ready to be stored. */
+export interface ChainEntry {
+  head: EntryHead;
+  bytes: Buffer<ArrayBuffer>;
+  hash: string;
+}
+
+export type Last = StoredFile["last"];
+
+/** Makes the entries of one file: each leads from the state before it to the next one. */
+export class Chain {
+  readonly id: string;
+  readonly path: string;
+  /** Page of the commit row. */
+  #commitPage: number;
+  readonly #bases: Bases;
+  hashes: PageHashes;
+  last: Last | null;
+
+  constructor(
+    file: { id: string; path: string; commitPage: number },
+    from: { hashes: PageHashes; last: Last | null },
+    bases: Bases,
+  ) {
+    this.id = file.id;
+    this.path = file.path;
+    this.#commitPage = file.commitPage;
+    this.#bases = bases;
+    this.hashes = from.hashes;
+    this.last = from.last;
+  }
+
+  /** Takes note of the page with the commit row. */
+  openedWith(commitPage: number): void {
+    this.#commitPage = commitPage;
+  }
+
+  /**
+   * Returns the entry of a transaction; "known": the chain has it already; "broken": it does not follow the last state, so that
+   * something is missing.
+   */
+  commit({ pages, count }: CommitFrames): ChainEntry | "known" | "broken" {
+    const page = pages.get(this.#commitPage);
+    const row: CommitRow | null = page === undefined ? null : decodeCommitRow(page);
+    if (row === null || row.number === 0 || this.last === null || row.file !== this.id) return "broken";
+    if (row.number <= this.last.number) return "known";
+    if (this.last.number !== 0 && row.number !== this.last.number + 1) return "broken";
+    const { number, nonce, at, place } = row;
+    return this.#entry("commit", { number, nonce, at, place }, { pages, count });
+  }
+
+  /** Returns the entry of a comparison that has found these pages to differ. */
+  scan(position: Position, changed: CommitFrames): ChainEntry {
+    return this.#entry("scan", position, changed);
+  }
+
+  /** Returns an entry with every page, which is the first of a chain. */
+  full(position: Position, changed: CommitFrames, pageBytes: number): ChainEntry {
+    this.hashes = PageHashes.blank(pageBytes, 0);
+    this.last = null;
+    return this.#entry("full", position, changed);
+  }
+
+  #entry(kind: EntryKind, position: Position, { pages, count }: CommitFrames): ChainEntry {
+    const { hashes } = this;
+    const { pageBytes } = hashes;
+    const before = kind === "full" ? null : hashes.checksum;
+    const inside = [...pages].filter(([page]) => page <= count).sort(([one], [other]) => one - other);
+    const contents = new Uint8Array(inside.length * pageBytes);
+    // Before the size changes: a page that goes and comes back has no base.
+    const bases = inside.map(([page]) => (page <= hashes.count ? this.#bases.get(this.id, page) : undefined));
+    hashes.resize(count);
+    const changed = inside.map(([page, content], index) => {
+      const target = contents.subarray(index * pageBytes, (index + 1) * pageBytes);
+      target.set(content);
+      const base = bases[index];
+      const known = base !== undefined && kind !== "full" && base.hash === hashText(hashes.get(page)) ? base : null;
+      const hash = pageHash(page, content);
+      const result = hashText(hash);
+      if (known !== null) applyDifference(target, known.page);
+      hashes.set(page, hash);
+      this.#bases.set(this.id, page, { page: content.slice(), hash: result });
+      return [page, known?.hash ?? null, result] as const;
+    });
+    const head: EntryHead = {
+      kind,
+      ...position,
+      pageBytes,
+      pages: count,
+      before,
+      after: hashes.checksum,
+      previous: kind === "full" ? null : (this.last?.entry ?? null),
+      changed,
+    };
+    const entry: Entry = { head, pages: contents };
+    const { bytes, hash } = encodeEntry(entry);
+    this.last = { ...position, pages: count, checksum: head.after, entry: hash };
+    return { head, bytes, hash };
+  }
+}

@@ -1,0 +1,91 @@
+import { zstdCompressSync } from "node:zlib";
+import { ContainerWriter } from "../format/container.ts";
+import {
+  FORMAT,
+  FORMAT_VERSION,
+  type Gap,
+  type PlainVersion,
+  type SegmentDescription,
+  type SegmentPart,
+} from "../format/manifest.ts";
+import type { ChainEntry } from "./chain.ts";
+import { ZSTD } from "./compression.ts";
+
+interface Part {
+  id: string;
+  path: string;
+  entries: ChainEntry[];
+}
+
+/** A segment that is ready to be stored. */
+export interface BuiltSegment {
+  description: SegmentDescription;
+  sha256: string;
+  bytes: Uint8Array<ArrayBuffer>;
+}
+
+/** Collects what goes into the next segment. */
+export class SegmentBuilder {
+  readonly #parts = new Map<string, Part>();
+  readonly copies: SegmentDescription["copies"] = [];
+  readonly renamed: SegmentDescription["renamed"] = [];
+  readonly removed: SegmentDescription["removed"] = [];
+  readonly plain: PlainVersion[] = [];
+  readonly gaps: Gap[] = [];
+  /** Bytes of the entries. */
+  bytes = 0;
+
+  get isEmpty(): boolean {
+    const { copies, renamed, removed, plain, gaps } = this;
+    return this.#parts.size + copies.length + renamed.length + removed.length + plain.length + gaps.length === 0;
+  }
+
+  add(file: { id: string; path: string }, entry: ChainEntry): void {
+    const part = this.#parts.get(file.id) ?? { id: file.id, path: file.path, entries: [] };
+    this.#parts.set(file.id, part);
+    part.entries.push(entry);
+    this.bytes += entry.bytes.byteLength;
+  }
+
+  build(facts: {
+    counter: number;
+    incarnation: string;
+    previous: string | null;
+    cut: { at: number; place: number };
+    missing: string[];
+  }): BuiltSegment {
+    const { counter, incarnation, previous, cut, missing } = facts;
+    const chunks: Uint8Array[] = [];
+    const container = new ContainerWriter((bytes) => chunks.push(bytes));
+    const parts = [...this.#parts.values()].map(({ id, path, entries }): SegmentPart => {
+      const content = Buffer.concat(entries.map(({ bytes }) => bytes));
+      const span = container.add(zstdCompressSync(content, ZSTD));
+      const described = entries.map(({ head, hash }) => {
+        const { kind, number, nonce, at, place, after, pages, pageBytes } = head;
+        return { kind, number, nonce, at, place, after, hash, pages, pageBytes };
+      });
+      return { id, path, ...span, size: content.byteLength, entries: described };
+    });
+    const marks = [...parts.flatMap((part) => part.entries), ...this.removed, ...this.plain];
+    const times = marks.length === 0 ? [cut.at] : marks.map(({ at }) => at);
+    const description: SegmentDescription = {
+      format: FORMAT,
+      version: FORMAT_VERSION,
+      counter,
+      incarnation,
+      previous,
+      from: times.reduce((least, at) => Math.min(least, at)),
+      to: times.reduce((most, at) => Math.max(most, at)),
+      place: marks.reduce((most, { place }) => Math.max(most, place), 0),
+      parts,
+      copies: this.copies,
+      renamed: this.renamed,
+      removed: this.removed,
+      plain: this.plain,
+      gaps: this.gaps,
+      missing,
+    };
+    const { sha256 } = container.finish(description);
+    return { description, sha256, bytes: new Uint8Array(Buffer.concat(chunks)) };
+  }
+}

@@ -1,0 +1,73 @@
+import type { Database } from "bun:sqlite";
+import { COMMIT_TABLE, type CommitGate } from "../writer/commit-gate.ts";
+import type { WalSync } from "../writer/wal-sync.ts";
+import { FrameReader } from "./frame-reader.ts";
+import type { FileCapture } from "./types.ts";
+
+/** Reads each commit of an open file, right after it, and knows which of them a sync has covered. */
+export class CapturedFile {
+  readonly #capture: FileCapture;
+  readonly #reader: FrameReader;
+  readonly #onFailure: (cause: unknown) => void;
+  /** Number of reads, and the number of them whose frames are on the disk. */
+  #readCount = 0;
+  #syncedCount = 0;
+
+  constructor(
+    capture: FileCapture,
+    options: {
+      sqlite: Database;
+      gate: CommitGate;
+      sync: WalSync;
+      created: Uint8Array | null;
+      frameCount: () => number;
+      onFailure: (cause: unknown) => void;
+    },
+  ) {
+    const { sqlite, gate, sync, created, frameCount, onFailure } = options;
+    this.#capture = capture;
+    this.#onFailure = onFailure;
+    const take = capture.frames.bind(capture);
+    this.#reader = new FrameReader({ descriptor: sync.descriptor, frameCount, take });
+    using rootOf = sqlite.prepare<{ page: number }, [string]>(
+      `SELECT "rootpage" AS "page" FROM "sqlite_schema" WHERE "name" = ?`,
+    );
+    capture.opened({ file: gate.file, page: rootOf.get(COMMIT_TABLE)?.page ?? 0, created });
+    gate.onCommitted = () => this.#read();
+    this.#read();
+  }
+
+  /** Whether every commit that was read is on the disk. */
+  get isSynced(): boolean {
+    return this.#syncedCount === this.#readCount;
+  }
+
+  /** Returns a sync that notes what it has covered. */
+  noting(sync: WalSync): WalSync {
+    return {
+      descriptor: sync.descriptor,
+      run: (done) => {
+        const covered = this.#readCount;
+        sync.run((error) => {
+          if (error === null) this.#syncedCount = Math.max(this.#syncedCount, covered);
+          done(error);
+        });
+      },
+      close: () => sync.close(),
+    };
+  }
+
+  /** Takes note that the file has been closed, and its WAL moved. */
+  closed(): void {
+    this.#capture.closed();
+  }
+
+  #read(): void {
+    try {
+      if (this.#reader.read()) this.#readCount += 1;
+    } catch (cause) {
+      this.#capture.broken();
+      this.#onFailure(cause);
+    }
+  }
+}

@@ -1,0 +1,36 @@
+/** Frames of a WAL: page versions that commits have appended, each behind a header of 24 bytes. */
+export interface WalFrames {
+  pageBytes: number;
+  /** Number of the first frame, from 0, in the WAL that has these salts. */
+  first: number;
+  salts: number;
+  content: Uint8Array;
+}
+
+/** A file that has been opened. */
+export interface OpenedFacts {
+  /** Id in the file's commit row. */
+  file: string;
+  /** Page of the commit row. */
+  page: number;
+  /** The initial content of a file that was made now; null for any other. */
+  created: Uint8Array | null;
+}
+
+/** Takes the commits of one file while it is open. No method throws. */
+export interface FileCapture {
+  opened(facts: OpenedFacts): void;
+  frames(frames: WalFrames): void;
+  /** Takes note that frames could not be read: the file has to be compared as a whole. */
+  broken(): void;
+  /** Takes note that the file was closed, with its WAL moved into it. */
+  closed(): void;
+}
+
+/** Takes the commits of all files. No method throws. */
+export interface CommitCapture {
+  /** Looks at a file before it is opened. */
+  opening(path: string): FileCapture;
+  /** Takes note that a closed file is about to be removed. */
+  removing(path: string): void;
+}
