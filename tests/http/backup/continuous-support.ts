@@ -31,12 +31,7 @@ export async function historyOf(place: string): Promise<History> {
 export async function restored(place: string, ...options: string[]): Promise<string> {
   const data = join(temporaryDirectory(), "copy");
   const { code, stderr } = await runCommand(["restore", place, "--data", data, ...options]);
-  if (code !== 0) {
-    if (process.env["DBG"]) {
-      require("node:fs").cpSync(place, process.env["DBG"], { recursive: true });
-    }
-    throw new Error(stderr);
-  }
+  if (code !== 0) throw new Error(stderr);
   return data;
 }
 
@@ -81,6 +76,11 @@ export async function untilWhole(place: string): Promise<History> {
  */
 export function differences(live: string, copy: string): number[] {
   if (!existsSync(copy)) return [0];
+  // The last connection moves what a crash has left in the WAL.
+  if (existsSync(`${live}-wal`)) {
+    using last = new Database(live, { readwrite: true, create: false });
+    last.query("PRAGMA wal_checkpoint(TRUNCATE)").get();
+  }
   const [one, other] = [live, copy].map((path) => readFileSync(path));
   if (one === undefined || other === undefined || one.byteLength !== other.byteLength) return [0];
   const ignored = new Set(freePages(one));

@@ -54,11 +54,6 @@ function compare(platform: TestPlatform, copy: string): void {
     path,
     differences(join(platform.dataDirectory, `${path}.db`), join(copy, `${path}.db`)),
   ]);
-  if (process.env["DBG"] && found.some(([, f]) => (f as number[]).length > 0)) {
-    const { cpSync } = require("node:fs");
-    cpSync(platform.dataDirectory, process.env["DBG"] + "/live", { recursive: true });
-    cpSync(copy, process.env["DBG"] + "/copy", { recursive: true });
-  }
   expect(found).toEqual(present.map((path) => [path, []]));
 }
 
@@ -204,5 +199,21 @@ test("[BK337] health says how far the store is, and a store that fails slows no 
     headers: { "x-platform-service-key": platform.serviceKey },
   });
   expect(await metrics.text()).toMatch(/^platform_continuous_uploads_total [1-9]/m);
+  await platform.stop();
+});
+
+test("[BK339] a script in another language restores a file by the description of the format", async () => {
+  const place = join(temporaryDirectory(), "store");
+  const platform = await begun(place);
+  await untilWhole(place);
+  for (const n of upTo(30)) await add(platform, n);
+  await platform.kill("SIGTERM");
+  for (const path of ["databases/shared", "databases/clubs/a", "d1/ledger", "system"]) {
+    const copy = join(temporaryDirectory(), "copy.db");
+    const script = join(import.meta.dir, "read-continuous.py");
+    const { exitCode, stderr } = Bun.spawnSync(["python3", script, place, path, copy]);
+    expect([exitCode, stderr.toString()]).toEqual([0, ""]);
+    expect([path, differences(join(platform.dataDirectory, `${path}.db`), copy)]).toEqual([path, []]);
+  }
   await platform.stop();
 });

@@ -48,6 +48,15 @@ export class Archive {
       file.id = to;
       this.#know(file);
     }
+    // Entries of a segment follow its copies.
+    for (const { copy, isBase, pages, checksum, ...of } of description.copies) {
+      const file = this.#fileOf(of, of.pageBytes);
+      file.fulls.push(copy);
+      file.bytes += copy.bytes;
+      file.entryBytes = 0;
+      const { number, nonce, at, place } = copy;
+      if (isBase) file.last = { number, nonce, at, place, pages, checksum, entry: copy.sha256 };
+    }
     for (const part of description.parts) {
       const size = part.entries.reduce((sum, { pages, pageBytes }) => Math.max(sum, pages * pageBytes), 0);
       const share = Math.max(1, part.entries.length);
@@ -66,14 +75,6 @@ export class Archive {
         };
         if (kind === "full") file.fulls.push(copy);
       }
-    }
-    for (const { copy, isBase, pages, checksum, ...of } of description.copies) {
-      const file = this.#fileOf(of, of.pageBytes);
-      file.fulls.push(copy);
-      file.bytes += copy.bytes;
-      file.entryBytes = 0;
-      const { number, nonce, at, place } = copy;
-      if (isBase) file.last = { number, nonce, at, place, pages, checksum, entry: copy.sha256 };
     }
     for (const { id, at, place } of description.removed) {
       const file = this.#byId.get(id);

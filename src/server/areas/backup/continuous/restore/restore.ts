@@ -110,7 +110,7 @@ export async function requireArchive(store: Store): Promise<Archive> {
 /** Returns the files that were asked for. Errors: BackupError for a name that no file has. */
 function chosen(files: readonly StoredFile[], { manifest }: Archive, only: readonly string[]): StoredFile[] {
   if (only.length === 0) return [...files];
-  return only.map((name) => {
+  return [...new Set(only)].map((name) => {
     const paths = [name, DATABASES + name];
     const found = files.find(({ path }) => paths.includes(path));
     if (found !== undefined) return found;

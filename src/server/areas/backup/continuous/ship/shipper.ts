@@ -214,9 +214,13 @@ export class Shipper {
   async #compare(cut: Cut, isLast: boolean): Promise<void> {
     const { clock } = this.#deps;
     const isDue = this.#reconciledAt === null || cut.at - this.#reconciledAt >= RECONCILE_EVERY_MS;
-    // If the server had one of them open, it has said so by now: a crash has left its WAL.
-    for (const path of this.#suspects.splice(0)) if (!this.#tracked.has(path)) this.#tracked.visit(path, null);
-    if (isDue && !isLast) await this.#reconcile(cut);
+    const former = this.#suspects.splice(0);
+    if (isDue) this.#reconcile(cut);
+    // If the server had one of them open, it has said so by now: a crash has left its WAL. At a stop all files are closed.
+    for (const path of isLast ? [...former, ...this.#suspects.splice(0)] : former) {
+      if (!this.#tracked.has(path)) this.#tracked.visit(path, null);
+    }
+    if (isDue && !isLast) await this.#contents.reconcile(cut.at);
     this.#lookAtD1();
     const startedAt = clock.now();
     this.#tracked.scan(cut, {
@@ -231,7 +235,7 @@ export class Shipper {
     await this.#tracked.publish(cut, (path) => isLast || path.startsWith(D1));
   }
 
-  async #reconcile(cut: Cut): Promise<void> {
+  #reconcile(cut: Cut): void {
     const { dataDirectory } = this.#deps.settings;
     const present = new Set<string>();
     for (const { path, kind } of scanFiles(dataDirectory)) {
@@ -249,7 +253,6 @@ export class Shipper {
         this.#tracked.remove(path, cut);
       }
     }
-    await this.#contents.reconcile(cut.at);
     this.#reconciledAt = cut.at;
   }
 
