@@ -217,3 +217,32 @@ test("[BK339] a script in another language restores a file by the description of
   }
   await platform.stop();
 });
+
+test("[BK346] moments and names that there are not, and nonsense, are refused", async () => {
+  const place = join(temporaryDirectory(), "store");
+  const platform = await begun(place);
+  const { from } = await untilWhole(place);
+  await add(platform, 0);
+  await platform.kill("SIGTERM");
+  const restoreWith = (...options: string[]) =>
+    runCommand(["restore", place, "--data", join(temporaryDirectory(), "copy"), ...options]);
+  for (const at of ["yesterday", "2026-11-26", "2026-11-26T14:03:19", "2026-11-26T14:03:19.1234Z"]) {
+    expect([at, (await restoreWith("--at", at)).code]).toEqual([at, 2]);
+  }
+  const early = await restoreWith("--at", "2001-01-01T00:00:00Z");
+  expect([early.code, early.stderr.includes(from)]).toEqual([1, true]);
+  const unknown = await restoreWith("--only", "clubs/nobody");
+  expect([unknown.code, unknown.stderr.includes("clubs/nobody")]).toEqual([1, true]);
+  const late = await restoreWith("--at", "2999-01-01T00:00:00+01:00");
+  expect([late.code, late.stderr.includes("newest")]).toEqual([0, true]);
+  const archive = join(temporaryDirectory(), "b.tar.zst");
+  expect((await runCommand(["backup", archive, "--data", platform.dataDirectory])).code).toBe(0);
+  expect(
+    (await runCommand(["restore", archive, "--only", "system", "--data", join(temporaryDirectory(), "c")])).code,
+  ).toBe(2);
+  expect((await runCommand(["restore", place, "--data", platform.dataDirectory])).code).toBe(1);
+  expect(
+    (await runCommand(["restore", "--config", platform.configFile, "--data", join(temporaryDirectory(), "d")])).code,
+  ).toBe(0);
+  await platform.stop();
+});

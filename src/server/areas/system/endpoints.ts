@@ -48,6 +48,16 @@ const FullHealth = Type.Object(
         sync: figures({ lastAt: Time, lastMs: nullable(Type.Number()) }),
         files: figures({ count: Type.Integer(), bytes: Type.Integer(), walBytes: Type.Integer() }),
         backup: figures({ lastAt: Time, verifiedAt: Time }),
+        continuous: Type.Optional(
+          figures({
+            lagMs: Type.Integer({ description: "Age of the oldest commit that is not in the store; 0: all are" }),
+            lagBytes: Type.Integer(),
+            lastAt: Time,
+            uploads: Type.Integer(),
+            failures: Type.Integer(),
+            message: nullable(Type.String()),
+          }),
+        ),
         jobs: figures({ waiting: Type.Integer(), failed: Type.Integer() }),
         sockets: figures({ realtime: Type.Integer(), rooms: Type.Integer() }),
         memory: figures({ residentBytes: Type.Integer() }),

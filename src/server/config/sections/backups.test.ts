@@ -32,3 +32,27 @@ test("[CF19] missing members, two places, and numbers out of bounds", () => {
     "backups.to.s3.bucket: is required",
   ]);
 });
+
+test("[CF370] continuous backup needs a place alone, and has bounds", () => {
+  expect(problemsOf({ continuous: { to: FOLDER } })).toEqual([]);
+  const most = { to: { s3: S3 }, everyMs: 250, keepDays: 30, maxPendingBytes: 1_000_000 };
+  expect(problemsOf({ ...GOOD, continuous: most })).toEqual([]);
+  expect(problemsOf({ continuous: { to: FOLDER }, keep: 7 })).toEqual(
+    ["schedule", "to"].map((name) => `backups.${name}: is required`),
+  );
+  expect(problemsOf({ continuous: {} })).toEqual(["backups.continuous.to: is required"]);
+  for (const [name, value] of Object.entries({ everyMs: 249, keepDays: 0, maxPendingBytes: 999_999 })) {
+    expect(problemsOf({ continuous: { to: FOLDER, [name]: value } })).toEqual([
+      expect.stringContaining(`backups.continuous.${name}: must be a whole number`),
+    ]);
+  }
+  expect(problemsOf({ continuous: { to: FOLDER, everyMs: 60_001 } })).toHaveLength(1);
+});
+
+test("[CF371] the place of continuous backup is not that of the scheduled backups", () => {
+  const message = "backups.continuous.to: must be another place than backups.to";
+  expect(problemsOf({ ...GOOD, continuous: { to: { folder: "/backups/." } } })).toEqual([message]);
+  const s3 = { ...S3, prefix: "a" };
+  expect(problemsOf({ ...GOOD, to: { s3 }, continuous: { to: { s3: { ...s3, prefix: "a/" } } } })).toEqual([message]);
+  expect(problemsOf({ ...GOOD, to: { s3 }, continuous: { to: { s3: { ...s3, prefix: "b" } } } })).toEqual([]);
+});

@@ -57,6 +57,8 @@ export class ContinuousBackup {
   #waiting: SpooledFile[] = [];
   #hasStored = false;
   #isDisplaced = false;
+  /** Whether the place belongs to another data directory. */
+  #isForeign = false;
   #isStopped = false;
   #hasLost = false;
   #failedInARow = 0;
@@ -95,9 +97,8 @@ export class ContinuousBackup {
     const oldest = this.#waiting[0]?.firstAt ?? spool.firstAt;
     const lagMs = oldest === null ? 0 : Math.max(0, clock.now() - oldest);
     const isLate = this.#failedInARow > 0 && lagMs > LAG_INTERVALS_MAX * this.#settings.everyMs;
-    const hasNoPlace = this.#isDisplaced || (this.#failedInARow > 0 && !this.#hasStored);
     return {
-      ok: !isLate && !hasNoPlace && !spool.isLost,
+      ok: !(isLate || this.#isDisplaced || this.#isForeign || spool.isLost),
       lagMs,
       lagBytes: spool.waitingBytes,
       lastAt: this.#lastAt,
@@ -119,11 +120,6 @@ export class ContinuousBackup {
     } finally {
       await this.#pool.stop();
     }
-  }
-
-  /** Ends the process although a pass runs: what it has not stored is found at the next start. */
-  abandon(): Promise<void> {
-    return this.#pool.stop();
   }
 
   #plan(delayMs: number): void {
@@ -161,6 +157,7 @@ export class ContinuousBackup {
     for (const file of files) spool.done(file);
     this.#waiting = this.#waiting.slice(files.length);
     this.#hasStored = true;
+    this.#isForeign = false;
     this.#lastAt = clock.now();
     this.#uploads += answer.uploads;
     this.#verifiedAt = answer.verifiedAt;
@@ -190,7 +187,9 @@ export class ContinuousBackup {
     const reason = reasonOf(cause);
     this.#failures++;
     this.#failedInARow++;
-    this.#isDisplaced = cause instanceof StoreFailure && cause.kind === "displaced";
+    const kind = cause instanceof StoreFailure ? cause.kind : "other";
+    this.#isDisplaced = kind === "displaced";
+    this.#isForeign = kind === "foreign";
     if (this.#message !== reason)
       logger.error("the continuous backup could not be stored; it is tried again", { reason });
     this.#message = reason;

@@ -6,7 +6,7 @@ import type { FileStamp } from "../capture/records.ts";
 import type { Archive } from "../format/archive.ts";
 import { type PlainVersion, plainKey } from "../format/manifest.ts";
 import type { Store } from "../store/store.ts";
-import type { Cut } from "./tracked.ts";
+import type { Cut } from "./tracked-file.ts";
 
 /** Plain files beside the databases, and the folder with mail of development. */
 const NAMES = [SECRETS_FILE, "webhooks.json", "token-keys.json"];

@@ -37,7 +37,8 @@ import { PlainFiles } from "./plain.ts";
 import { takeOutdated } from "./retention.ts";
 import { type BuiltSegment, SegmentBuilder } from "./segment.ts";
 import { HashTables } from "./tables.ts";
-import { type Cut, TrackedFiles } from "./tracked.ts";
+import { TrackedFiles } from "./tracked.ts";
+import type { Cut } from "./tracked-file.ts";
 
 const ENDING = ".db";
 const D1 = "d1/";

@@ -17,45 +17,10 @@ import {
 import type { Store } from "../store/store.ts";
 import type { Bases } from "./bases.ts";
 import { Chain, commitsOf } from "./chain.ts";
-import { type CopyFile, type Scanned, scanFile } from "./scan.ts";
+import { type Scanned, scanFile } from "./scan.ts";
 import type { SegmentBuilder } from "./segment.ts";
 import type { HashTables } from "./tables.ts";
-
-/** A moment at which the server has handed over everything that was committed before. */
-export interface Cut {
-  at: number;
-  place: number;
-}
-
-interface Tracked {
-  path: string;
-  id: string;
-  /** null: nothing is known of the file. */
-  chain: Chain | null;
-  /**
-   * - `ready`: entries follow the chain.
-   * - `unknown`: the file has to be compared.
-   * - `scanned`: it was, and what was found is stored with the next pass, whose sync covers it.
-   */
-  state: "ready" | "unknown" | "scanned";
-  scanned: Scanned | null;
-  reason: GapReason;
-  /** Place of the opening; null: the file is closed. */
-  openedPlace: number | null;
-  lastOpenedPlace: number;
-  stamp: FileStamp | null;
-  /** The state of the hashes that were kept last. */
-  saved: { entry: string; stamp: FileStamp | null; at: number } | null;
-  /** A copy of a later state, to be stored once the chain has come there and has the same checksum. */
-  copy: {
-    number: number;
-    checksum: string;
-    file: CopyFile;
-    position: Position;
-    pages: number;
-    isEqual: boolean;
-  } | null;
-}
+import { type Cut, isSame, pageBytesOf, type Tracked } from "./tracked-file.ts";
 
 interface TrackedDeps {
   dataDirectory: string;
@@ -71,9 +36,6 @@ interface TrackedDeps {
   /** Why moments of files are missing that are not as the store has them. */
   reason: GapReason;
 }
-
-const isSame = (one: FileStamp | null, other: FileStamp | null): boolean =>
-  one !== null && other !== null && one.mtimeMs === other.mtimeMs && one.bytes === other.bytes;
 
 /** Follows each database file: what of it is in the store, and what comes next. */
 export class TrackedFiles {
@@ -493,13 +455,4 @@ export class TrackedFiles {
     this.#deps.builder().removed.push({ id: former.id, path: file.path, at, place });
     this.#deps.tables.forget(former.id);
   }
-}
-
-const PAGE_BYTES_OFFSET = 16;
-/** The header stores the largest size of a page, 65536, as 1. */
-const LARGEST_PAGE_BYTES = 65_536;
-
-function pageBytesOf(header: Uint8Array): number {
-  const stored = new DataView(header.buffer, header.byteOffset, header.byteLength).getUint16(PAGE_BYTES_OFFSET);
-  return stored === 1 ? LARGEST_PAGE_BYTES : stored;
 }
