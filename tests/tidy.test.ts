@@ -275,6 +275,7 @@ describe("sources", () => {
     "db/files/removal-hold.ts": "the lock of a backup, a file without contents",
     "areas/backup/archive/create.ts": "the copy in a backup",
     "areas/backup/archive/verify.ts": "an unpacked backup",
+    "areas/backup/continuous/restore/restore.ts": "checks a restored database",
     "areas/backup/work-folder.ts": "scratch files",
     "areas/d1/database-file.ts": "keeps the WAL, by the gate",
     "areas/d1/process/execute.ts": "asks the gate",

@@ -176,3 +176,38 @@ test("[BK344] a drill leaves the place alone", async () => {
   expect(existsSync(place)).toBe(false);
   await platform.stop();
 });
+
+test("[BK340] what takes too much of the disk is not captured, health says so, and the files are compared when there is room", async () => {
+  const store = startS3Server("b");
+  const platform = await testPlatform({
+    config: toS3(store).replace("everyMs: 250", "everyMs: 250, maxPendingBytes: 1000000"),
+  });
+  for (const n of upTo(5)) await add(platform, n);
+  await untilStored(platform);
+  store.failing = true;
+  for (const n of upTo(60)) await add(platform, 5 + n, crypto.randomUUID().repeat(800));
+  await until(
+    "health says so",
+    async () => (await continuousOf(platform)).message?.includes("too much of the disk") === true,
+  );
+  store.failing = false;
+  await until(
+    "it goes on",
+    async () => {
+      const { ok, lagMs } = await continuousOf(platform);
+      return ok && lagMs === 0;
+    },
+    40_000,
+  );
+  await add(platform, 65);
+  await platform.kill("SIGTERM");
+  const data = join(temporaryDirectory(), "copy");
+  expect(await withAccess(store, "restore", "s3://b/server", "--data", data)).toMatchObject({ code: 0 });
+  expect(differences(join(platform.dataDirectory, "databases/shared.db"), join(data, "databases/shared.db"))).toEqual(
+    [],
+  );
+  const { gaps } = JSON.parse((await withAccess(store, "history", "s3://b/server", "--json")).stdout);
+  expect(gaps).toContainEqual(expect.objectContaining({ file: "databases/shared", reason: "unread" }));
+  await platform.stop();
+  await store.stop();
+}, 120_000);
