@@ -61,7 +61,7 @@ test("[BK340] an object store is restored from s3://bucket/prefix; while it fail
   await untilStored(platform);
   store.failing = true;
   for (const n of upTo(10)) await add(platform, 10 + n);
-  await until("health is not ok", async () => !(await continuousOf(platform)).ok, 20_000);
+  await until("health is not ok", async () => !(await continuousOf(platform)).ok, 40_000);
   expect(await continuousOf(platform)).toMatchObject({ ok: false, message: expect.stringContaining("object store") });
   for (const n of upTo(10)) await add(platform, 20 + n);
   store.failing = false;
@@ -82,7 +82,7 @@ test("[BK340] an object store is restored from s3://bucket/prefix; while it fail
   expect((await withAccess(store, "history", "s3://b/other")).code).toBe(1);
   await platform.stop();
   await store.stop();
-}, 120_000);
+}, 140_000);
 
 test("[BK340] a store that is dead stops neither start nor stop", async () => {
   const store = startS3Server("b");
@@ -155,7 +155,7 @@ test("[BK343] a file whose entries outgrow it gets a full copy that leaves no ga
     expect(answers.every(({ status }) => status === 200)).toBe(true);
     if (existsSync(join(place, "copies"))) break;
   }
-  await until("a copy is stored", () => existsSync(join(place, "copies")), 20_000);
+  await until("a copy is stored", () => existsSync(join(place, "copies")), 40_000);
   const text = random();
   await platform.service.patch(`${NOTES}/${body.id}`, { text });
   await platform.kill("SIGTERM");
@@ -166,7 +166,7 @@ test("[BK343] a file whose entries outgrow it gets a full copy that leaves no ga
   expect((await historyOf(place)).gaps).toEqual([]);
   expect(readdirSync(join(place, "copies")).length).toBeGreaterThan(0);
   await platform.stop();
-}, 120_000);
+}, 140_000);
 
 test("[BK344] a drill leaves the place alone", async () => {
   const place = join(temporaryDirectory(), "store");
@@ -210,4 +210,4 @@ test("[BK340] what takes too much of the disk is not captured, health says so, a
   expect(gaps).toContainEqual(expect.objectContaining({ file: "databases/shared", reason: "unread" }));
   await platform.stop();
   await store.stop();
-}, 120_000);
+}, 140_000);

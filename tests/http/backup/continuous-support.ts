@@ -7,10 +7,6 @@ import { until } from "../storage/storage-support.ts";
 import { runCommand } from "./backup-support.ts";
 
 const PAGE_BYTES = 4096;
-/** Bytes of the header that say how often the file was changed, which the raised number of a restore does. */
-const COUNTERS = [24, 92];
-const COUNTER_BYTES = 4;
-
 export interface History {
   from: string;
   to: string;
@@ -53,26 +49,34 @@ export async function continuousOf(platform: TestPlatform): Promise<Continuous> 
 /** Resolves when a pass has stored everything that was committed before the call. */
 export async function untilStored(platform: TestPlatform): Promise<void> {
   const since = Date.now();
-  await until("everything is stored", async () => {
-    const { lagMs, lastAt } = await continuousOf(platform);
-    return lagMs === 0 && lastAt !== null && Date.parse(lastAt) > since + 700;
-  });
+  await until(
+    "everything is stored",
+    async () => {
+      const { lagMs, lastAt } = await continuousOf(platform);
+      return lagMs === 0 && lastAt !== null && Date.parse(lastAt) > since + 700;
+    },
+    40_000,
+  );
 }
 
 /** Resolves when every moment can be restored, and returns the first. */
 export async function untilWhole(place: string): Promise<History> {
   let history: History | null = null;
-  await until("the first copies are stored", async () => {
-    history = await historyOf(place).catch(() => null);
-    return history !== null;
-  });
+  await until(
+    "the first copies are stored",
+    async () => {
+      history = await historyOf(place).catch(() => null);
+      return history !== null;
+    },
+    40_000,
+  );
   // `until` ends when it is there.
   return history as unknown as History;
 }
 
 /**
- * Names the pages in which a restored database differs from the file of a stopped server. Not counted: the page with the number
- * that a restore raises, and pages that are free.
+ * Names the pages in which a restored database differs from the file of a stopped server. Pages that are
+ * free are not counted.
  */
 export function differences(live: string, copy: string): number[] {
   if (!existsSync(copy)) return [0];
@@ -84,13 +88,6 @@ export function differences(live: string, copy: string): number[] {
   const [one, other] = [live, copy].map((path) => readFileSync(path));
   if (one === undefined || other === undefined || one.byteLength !== other.byteLength) return [0];
   const ignored = new Set(freePages(one));
-  using sqlite = new Database(live, { readonly: true });
-  const row = sqlite.query<{ page: number }, []>(
-    `SELECT rootpage AS page FROM sqlite_schema WHERE name = '_platform_commit'`,
-  );
-  const page = row.get()?.page;
-  if (page !== undefined) ignored.add(page);
-  for (const offset of COUNTERS) for (const file of [one, other]) file.fill(0, offset, offset + COUNTER_BYTES);
   const found: number[] = [];
   for (let start = 0; start < one.byteLength; start += PAGE_BYTES) {
     const number = start / PAGE_BYTES + 1;

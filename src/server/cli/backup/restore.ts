@@ -68,7 +68,7 @@ async function restoreMoment(
     void printNote(`${sizeText(bytes)} read, for ${plural(files, "database")}`);
   };
   const restored = await explained(signal, "restore", () =>
-    restoreContinuous({ store, dataDirectory: data, at: moment, only, clock: systemClock, signal, onProgress }),
+    restoreContinuous({ store, dataDirectory: data, at: moment, only, signal, onProgress }),
   );
   const asOf = new Date(restored.asOf).toISOString();
   if (restored.isAfterLast) await printNote(`nothing later is stored: this is the newest moment, ${asOf}`);

@@ -174,6 +174,14 @@ function configure(sqlite: Database, options: OpenOptions, ids: Ids): boolean {
   return before?.journal_mode !== "wal";
 }
 
+/** Begins to take the commits of a file; null: nobody wants them. */
+function capturedFile(
+  opened: Opened,
+  how: { frameCount: () => number; onFailure: (cause: unknown) => void },
+): CapturedFile | null {
+  return opened.capture === null ? null : new CapturedFile(opened.capture, { ...opened, ...how });
+}
+
 /** An open file: its connection, its writer, and the ways to read it. */
 export class OpenFile implements OpenedFile {
   readonly path: string;
@@ -215,9 +223,7 @@ export class OpenFile implements OpenedFile {
     const { placesKey } = options;
     const onFailure = (cause: unknown) => dependencies.onFailure(path, cause);
     const walState = createWalState(this.#statements, this.#reads);
-    const frameCount = () => walState().frames;
-    this.#captured =
-      opened.capture === null ? null : new CapturedFile(opened.capture, { ...opened, frameCount, onFailure });
+    this.#captured = capturedFile(opened, { frameCount: () => walState().frames, onFailure });
     const sync = this.#captured?.noting(opened.sync) ?? opened.sync;
     this.#closeSync = () => sync.close();
     this.#places =
@@ -245,10 +251,7 @@ export class OpenFile implements OpenedFile {
       outbox: options.outbox,
       onFailure,
       onSync: dependencies.onSync,
-      onFinal: () => {
-        this.#indexer.stopNow();
-        dependencies.onFinal();
-      },
+      onFinal: () => this.#noteFailed(),
       onPendingText: () => this.#indexer.wake(),
       mayBegin: () => this.#checkpoints.mayBegin(),
       afterCommit: () => this.#afterCommit(),
@@ -289,6 +292,11 @@ export class OpenFile implements OpenedFile {
     });
     if (hasPendingTexts(this.sqlite)) this.#indexer.wake();
     if (options.outbox !== undefined && hasOutboxRows(this.sqlite)) options.outbox.onWaiting();
+  }
+
+  #noteFailed(): void {
+    this.#indexer.stopNow();
+    this.#dependencies.onFinal();
   }
 
   #auditOf(place: string | undefined): WriterOptions["audit"] {

@@ -10,7 +10,6 @@ import {
   writeFileSync,
 } from "node:fs";
 import { dirname, join, resolve } from "node:path";
-import type { Clock } from "../../../../../kernel/clock.ts";
 import { reasonOf } from "../../../../../kernel/errors.ts";
 import { isEmptyFile } from "../../../../db/index.ts";
 import { claimPlace, moveIn } from "../../archive/restore.ts";
@@ -25,7 +24,6 @@ import { filesAt, requireNoGap, restoreDatabases } from "./databases.ts";
 import { momentOf } from "./moment.ts";
 
 const DATABASES = "databases/";
-const MICROSECONDS_PER_MS = 1_000;
 
 export interface ContinuousRestore {
   store: Store;
@@ -34,7 +32,6 @@ export interface ContinuousRestore {
   at: number | null;
   /** Paths without `.db`; empty: everything. */
   only: readonly string[];
-  clock: Clock;
   signal: AbortSignal;
   onProgress: (progress: { bytes: number; files: number }) => void;
 }
@@ -126,8 +123,8 @@ function requireRoom(folder: string, files: readonly StoredFile[]): void {
   throw new BackupError(`The disk has ${bavail * bsize} bytes free, and the databases need ${wanted}`);
 }
 
-/** Checks a restored database, and raises its numbers above all that were given: none is used twice. */
-async function check(folder: string, { path }: StoredFile, { clock, signal }: ContinuousRestore): Promise<void> {
+/** Checks a restored database. Its next commit gets a number above all that were given: see the commit row. */
+async function check(folder: string, { path }: StoredFile, { signal }: ContinuousRestore): Promise<void> {
   const file = join(folder, `${path}.db`);
   if (isEmptyFile(file)) return;
   try {
@@ -135,7 +132,6 @@ async function check(folder: string, { path }: StoredFile, { clock, signal }: Co
     const found = sqlite.query<{ integrity_check: string }, []>(`PRAGMA integrity_check(${DAMAGES_SHOWN_MAX})`).all();
     const damages = found.map((row) => row.integrity_check).filter((text) => text !== "ok");
     if (damages.length > 0) throw new BackupError(damages.join("; "));
-    raiseNumbers(sqlite, clock.now() * MICROSECONDS_PER_MS);
   } catch (cause) {
     throw new BackupError(`${path} does not hold: ${reasonOf(cause)}`, { cause });
   }
@@ -143,14 +139,6 @@ async function check(folder: string, { path }: StoredFile, { clock, signal }: Co
   // A check blocks this thread: a signal that arrived meanwhile is noticed here.
   await Bun.sleep(0);
   signal.throwIfAborted();
-}
-
-function raiseNumbers(sqlite: Database, least: number): void {
-  if (sqlite.query("SELECT 1 FROM sqlite_schema WHERE name = '_platform_commit'").get() === null) return;
-  sqlite.run(
-    `UPDATE "_platform_commit" SET "number" = max("number" + 1, ?1), "place" = max("place" + 1, ?1) WHERE "number" > 0`,
-    [least],
-  );
 }
 
 interface Rest {

@@ -4,7 +4,7 @@ import { applyDifference, hashText, PageHashes, pageHash } from "../format/pages
 import type { Bases } from "./bases.ts";
 import { type CommitRow, decodeCommitRow } from "./commit-row.ts";
 
-const FRAME_HEADER_BYTES = 24;
+export const FRAME_HEADER_BYTES = 24;
 const SIZE_OFFSET = 4;
 
 /** One transaction in a WAL. */
@@ -78,7 +78,9 @@ export class Chain {
     const row: CommitRow | null = page === undefined ? null : decodeCommitRow(page);
     if (row === null || row.number === 0 || this.last === null || row.file !== this.id) return "broken";
     if (row.number <= this.last.number) return "known";
-    if (this.last.number !== 0 && row.number !== this.last.number + 1) return "broken";
+    // The first commit of an opening has another nonce, and a number that may be much higher.
+    const isNext = row.number === this.last.number + 1 || row.nonce !== this.last.nonce;
+    if (this.last.number !== 0 && !isNext) return "broken";
     const { number, nonce, at, place } = row;
     return this.#entry("commit", { number, nonce, at, place }, { pages, count });
   }

@@ -27,6 +27,8 @@ export interface Tracked {
   openedPlace: number | null;
   lastOpenedPlace: number;
   stamp: FileStamp | null;
+  /** Where the next frames of the WAL begin; null: at its beginning, as the file was opened, or they are not known. */
+  frames: { salts: number; next: number } | null;
   /** The state of the hashes that were kept last. */
   saved: { entry: string; stamp: FileStamp | null; at: number } | null;
   /** A copy of a later state, to be stored once the chain has come there and has the same checksum. */
@@ -43,6 +45,10 @@ export interface Tracked {
 /** Whether both are the same closed file. */
 export const isSame = (one: FileStamp | null, other: FileStamp | null): boolean =>
   one !== null && other !== null && one.mtimeMs === other.mtimeMs && one.bytes === other.bytes;
+
+/** Whether frames follow those before them: each WAL is read from its beginning. */
+export const follows = (known: Tracked["frames"], { salts, first }: { salts: number; first: number }): boolean =>
+  first === (known?.salts === salts ? known.next : 0);
 
 const PAGE_BYTES_OFFSET = 16;
 /** The header stores the largest size of a page, 65536, as 1. */

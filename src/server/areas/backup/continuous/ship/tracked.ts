@@ -16,11 +16,11 @@ import {
 } from "../limits.ts";
 import type { Store } from "../store/store.ts";
 import type { Bases } from "./bases.ts";
-import { Chain, commitsOf } from "./chain.ts";
+import { Chain, commitsOf, FRAME_HEADER_BYTES } from "./chain.ts";
 import { type Scanned, scanFile } from "./scan.ts";
 import type { SegmentBuilder } from "./segment.ts";
 import type { HashTables } from "./tables.ts";
-import { type Cut, isSame, pageBytesOf, type Tracked } from "./tracked-file.ts";
+import { type Cut, follows, isSame, pageBytesOf, type Tracked } from "./tracked-file.ts";
 
 interface TrackedDeps {
   dataDirectory: string;
@@ -229,6 +229,7 @@ export class TrackedFiles {
       known.chain?.openedWith(page);
       if (!isReady) this.#distrust(known, known.reason);
     }
+    next.frames = null;
     next.openedPlace = place;
     next.lastOpenedPlace = place;
     this.#files.set(path, next);
@@ -257,7 +258,7 @@ export class TrackedFiles {
     }
     const entry = chain.full({ number: 0, nonce: 0, at, place }, { pages, count }, pageBytes);
     this.#deps.builder().add({ id, path }, entry);
-    const opened = { openedPlace: place, lastOpenedPlace: place, stamp: null };
+    const opened = { openedPlace: place, lastOpenedPlace: place, stamp: null, frames: null };
     return { path, id, chain, state: "ready", scanned: null, reason: "unread", ...opened, copy: null, saved: null };
   }
 
@@ -276,6 +277,7 @@ export class TrackedFiles {
       openedPlace: null,
       lastOpenedPlace: 0,
       stamp: null,
+      frames: null,
       copy: null,
       saved: null,
     };
@@ -309,7 +311,14 @@ export class TrackedFiles {
       return;
     }
     const { chain } = file;
+    const isNext = follows(file.frames, record);
+    file.frames = { salts: record.salts, next: record.first + content.byteLength / (FRAME_HEADER_BYTES + pageBytes) };
     if (file.state !== "ready") return;
+    // Frames of an unknown WAL may be missing at its beginning.
+    if (!isNext) {
+      this.#break(path);
+      return;
+    }
     if (chain === null || chain.hashes.pageBytes !== pageBytes) {
       this.#break(path);
       return;
