@@ -22,6 +22,7 @@ import type { LongRead, LongReads } from "../reads/long-reads.ts";
 import { ReadTransaction } from "../reads/read-transaction.ts";
 import { SERVER_CALLER } from "../server-caller.ts";
 import type {
+  ChangeListener,
   OpenedFile,
   OpenOptions,
   PreparedRead,
@@ -243,10 +244,7 @@ export class OpenFile implements OpenedFile {
       reads: this.#reads,
       sync,
       clock: dependencies.clock,
-      onChange: (groups, seqs) => {
-        this.#places?.announced(groups, seqs);
-        options.onChange?.(groups, seqs);
-      },
+      onChange: this.#announcing(options),
       onCommit: options.onCommit,
       outbox: options.outbox,
       onFailure,
@@ -292,6 +290,13 @@ export class OpenFile implements OpenedFile {
     });
     if (hasPendingTexts(this.sqlite)) this.#indexer.wake();
     if (options.outbox !== undefined && hasOutboxRows(this.sqlite)) options.outbox.onWaiting();
+  }
+
+  #announcing({ onChange }: OpenOptions): ChangeListener {
+    return (groups, seqs) => {
+      this.#places?.announced(groups, seqs);
+      onChange?.(groups, seqs);
+    };
   }
 
   #noteFailed(): void {
