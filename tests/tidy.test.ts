@@ -285,6 +285,10 @@ describe("sources", () => {
   const WALS: Readonly<Record<string, string>> = {
     "cli/doctor/checks.ts": "its size",
     "areas/backup/layout.ts": "what backups leave out",
+    "areas/backup/continuous/capture/capture.ts": "whether one was left",
+    "areas/backup/continuous/ship/scan.ts": "whether there is one",
+    "areas/backup/continuous/ship/shipper.ts": "whether there is one",
+    "areas/backup/continuous/ship/snapshot.ts": "reads it",
     "areas/d1/database-file.ts": "its size",
     "areas/system/health.ts": "its size",
     "areas/triggers/index.ts": "whether one was left",
