@@ -1,3 +1,4 @@
+import { fstatSync, readSync } from "node:fs";
 import { BackupError } from "../../types.ts";
 
 /** First bytes of each object that is no manifest. */
@@ -77,4 +78,40 @@ export function readContainer<Description>(name: string, bytes: Uint8Array<Array
     sha256,
     block: ({ offset, length }) => whole.subarray(offset, offset + length),
   };
+}
+
+/** Bytes of a file that are read at a time. */
+const CHUNK_BYTES = 1024 * 1024;
+
+/**
+ * Reads an object that may be larger than the memory, from a file: a block is read when it is asked for, while the descriptor is
+ * open. Errors: BackupError if it is not whole.
+ */
+export function openContainer<Description>(name: string, descriptor: number): Container<Description> {
+  const read = ({ offset, length }: Span): Uint8Array<ArrayBuffer> => {
+    const bytes = new Uint8Array(length);
+    for (let got = 0; got < length; ) {
+      const some = readSync(descriptor, bytes, got, length - got, offset + got);
+      if (some === 0) throw new BackupError(`${name} is damaged: it is cut off`);
+      got += some;
+    }
+    return bytes;
+  };
+  const hashOffset = fstatSync(descriptor).size - HASH_BYTES;
+  if (hashOffset < MAGIC.byteLength + LENGTH_BYTES) throw new BackupError(`${name} is damaged: it is cut off`);
+  const hash = new Bun.CryptoHasher("sha256");
+  for (let offset = 0; offset < hashOffset; offset += CHUNK_BYTES) {
+    hash.update(read({ offset, length: Math.min(CHUNK_BYTES, hashOffset - offset) }));
+  }
+  const sha256 = hash.digest("hex");
+  if (sha256 !== Buffer.from(read({ offset: hashOffset, length: HASH_BYTES })).toString("hex")) {
+    throw new BackupError(`${name} is damaged: its hash is not that of its content`);
+  }
+  if (!MAGIC.equals(read({ offset: 0, length: MAGIC.byteLength })))
+    throw new BackupError(`${name} has an unknown format`);
+  const lengthOffset = hashOffset - LENGTH_BYTES;
+  const length = Buffer.from(read({ offset: lengthOffset, length: LENGTH_BYTES })).readUInt32BE();
+  const text = Buffer.from(read({ offset: lengthOffset - length, length })).toString();
+  // Whoever wrote the hash wrote the description.
+  return { description: JSON.parse(text) as Description, sha256, block: read };
 }

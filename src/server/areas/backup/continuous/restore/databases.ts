@@ -1,19 +1,9 @@
-import {
-  closeSync,
-  fdatasyncSync,
-  ftruncateSync,
-  mkdirSync,
-  openSync,
-  readFileSync,
-  readSync,
-  rmSync,
-  writeSync,
-} from "node:fs";
+import { closeSync, fdatasyncSync, ftruncateSync, mkdirSync, openSync, readSync, rmSync, writeSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { zstdDecompressSync } from "node:zlib";
 import { BackupError } from "../../types.ts";
 import { type Archive, readSegment, segmentsOf } from "../format/archive.ts";
-import { readContainer } from "../format/container.ts";
+import { type Container, openContainer } from "../format/container.ts";
 import { decodeEntries, type Entry } from "../format/entries.ts";
 import {
   type CopyDescription,
@@ -110,20 +100,29 @@ const isNeeded = (segment: SegmentFacts, target: Target | undefined): boolean =>
 
 /** Writes a full copy that is an object of its own. Returns its bytes. */
 async function writeCopy(store: Store, target: Target, temporary: string): Promise<number> {
-  const { base, file, path } = target;
+  const { base } = target;
   const name = `${store.name} ${base.key}`;
   if (!(await store.fetch(base.key, temporary))) throw new BackupError(`${name} is missing`);
-  const bytes = new Uint8Array(readFileSync(temporary));
-  rmSync(temporary);
-  const copy = readContainer<CopyDescription>(name, bytes);
-  if (copy.sha256 !== base.sha256) throw new BackupError(`${name} is not the one that the manifest names`);
-  const { description } = copy;
-  requireVersion(name, description);
-  const { pageBytes, pages, pagesPerBlock } = description;
+  const source = openSync(temporary, "r");
+  try {
+    const copy = openContainer<CopyDescription>(name, source);
+    if (copy.sha256 !== base.sha256) throw new BackupError(`${name} is not the one that the manifest names`);
+    requireVersion(name, copy.description);
+    target.hashes = writePages(name, copy, target);
+    return base.bytes;
+  } finally {
+    closeSync(source);
+    rmSync(temporary, { force: true });
+  }
+}
+
+/** Writes the pages of a copy. Returns their hashes. */
+function writePages(name: string, copy: Container<CopyDescription>, { file, path }: Target): PageHashes {
+  const { pageBytes, pages, pagesPerBlock, blocks, checksum } = copy.description;
   const hashes = PageHashes.blank(pageBytes, pages);
   const descriptor = openSync(path, "r+");
   try {
-    for (const [index, span] of description.blocks.entries()) {
+    for (const [index, span] of blocks.entries()) {
       const block = new Uint8Array(zstdDecompressSync(copy.block(span)));
       const first = index * pagesPerBlock + 1;
       for (let page = 0; page * pageBytes < block.byteLength; page++) {
@@ -135,10 +134,8 @@ async function writeCopy(store: Store, target: Target, temporary: string): Promi
   } finally {
     closeSync(descriptor);
   }
-  if (hashes.checksum !== description.checksum)
-    throw new BackupError(`${name} is damaged: the pages of ${file.path} are not those of its checksum`);
-  target.hashes = hashes;
-  return bytes.byteLength;
+  if (hashes.checksum === checksum) return hashes;
+  throw new BackupError(`${name} is damaged: the pages of ${file.path} are not those of its checksum`);
 }
 
 async function applySegment(
