@@ -346,3 +346,19 @@ test("[AU351] begin answers an address and its verifier; an anonymous caller's a
     (await platform.post("/api/auth/pages/begin", { returnTo: `https://a.example/${"x".repeat(1_100)}` })).status,
   ).toBe(400);
 });
+
+test("[AU345] who is lured into signing up as somebody else's guest shares nothing with them", async () => {
+  const attacker = (await platform.post<Tokens>("/api/auth/signin/anonymous")).body;
+  const { url } = (await platform.as(attacker.accessToken).post<{ url: string }>("/api/auth/pages/ticket")).body;
+  const victim = new PageVisitor(platform);
+  await victim.open(begin(APP, { ticket: new URL(url).searchParams.get("ticket") ?? "" }, "sign-up"));
+  const email = nextEmail();
+  const back = await victim.send("/auth/sign-up", { email, password: PASSWORD });
+  expect(back.left).toStartWith(`${APP}?code=`);
+  const me = (await platform.as(attacker.accessToken).get<{ user: Tokens["user"] }>("/api/auth/me")).body.user;
+  expect(me).toMatchObject({ email: null, isAnonymous: true });
+  // Once the address has an account, the code makes none of the guest.
+  const own = await signUp(platform, email);
+  expect((await redeem(codeOf(back))).status).toBe(409);
+  expect(own.user.id).not.toBe(attacker.user.id);
+});

@@ -109,7 +109,7 @@ const linking = (deps: EndpointDeps): Endpoint =>
       requireEnabled(hasPasswords(deps), "Signing in with email and password");
       const { email, password, redirectUrl } = await context.body();
       const redirect = redirectOf(deps, redirectUrl);
-      return linkEmail(deps, caller, { email: emailOf(email), password, redirect });
+      return linkEmail(deps, caller, { email: emailOf(email), password, redirect }, clientOf(context));
     },
   );
 

@@ -1,5 +1,6 @@
 import type { JsonObject } from "../../../../kernel/json/json.ts";
 import { fitsRelyingParty } from "../../../config/relying-party.ts";
+import { DISPLAY_NAME_MAX_CHARACTERS } from "../../../config/shapes/user-fields.ts";
 import { keepPageCode } from "../sessions/sign-in.ts";
 import { currentAccount } from "../store/account-file.ts";
 import type { ApiAnswer } from "./api.ts";
@@ -216,34 +217,36 @@ ${deps.config.terms === undefined ? null : html`<p>${texts.agreement}</p>`}${cap
 }
 
 export async function postSignUp(visitor: Visitor, form: Form): Promise<Answer> {
-  const { visit } = visitor;
   const [email, password, name] = [form.text("email"), form.text("password"), form.text("name").trim()];
-  const guest = visit.anonymous === null ? null : visitor.sessionAt({ ...visit.anonymous, isOwn: false });
-  const answer =
-    guest?.account.isAnonymous === true
-      ? await visitor.call("POST /api/auth/link/email", {
-          body: { email, password },
-          accessToken: await visitor.accessToken(guest),
-        })
-      : await visitor.signIn("POST /api/auth/signup", {
-          email,
-          password,
-          ...(name === "" ? {} : { displayName: name }),
-          ...captchaOf(visitor, form),
-        });
+  const answer = await signUpAnswer(visitor, form, { email, password, name });
   if (!answer.ok) return signUpPage(visitor, { fault: faultOf(answer), email, name });
-  if (answer.body["verificationRequired"] === true)
+  if (answer.body["verificationRequired"] === true) {
     return sentPage(visitor, filled(visitor.language.texts.verifySentText, { email }));
-  if (guest === null) return (await finish(visitor, answer)) ?? signInPage(visitor);
-  const { codeFor } = visitor;
-  const { auth } = visitor.deps;
-  const userId = guest.account.id;
-  if (name !== "") await auth.file.write((write) => write.update(userId, { displayName: name }));
-  if (codeFor === null) return signInPage(visitor);
-  const code = await auth.file.write((write) =>
-    keepPageCode(auth, write, { userId, provedAt: write.now, invitation: null, ...codeFor }),
-  );
-  return goBack(visitor, code);
+  }
+  return (await finish(visitor, answer)) ?? signInPage(visitor);
+}
+
+/** Signs up; as the guest of an application, whose account goes on when it redeems the code. */
+async function signUpAnswer(
+  visitor: Visitor,
+  form: Form,
+  { email, password, name }: { email: string; password: string; name: string },
+): Promise<ApiAnswer> {
+  const { visit, codeFor } = visitor;
+  const { config } = visitor.deps.auth;
+  const guest = visit.anonymous === null ? null : visitor.sessionAt({ ...visit.anonymous, isOwn: false });
+  // Where addresses are proved first, the link of the mail makes the account, and has no verifier.
+  if (guest?.account.isAnonymous === true && codeFor !== null && config.requireVerifiedEmail !== true) {
+    const accessToken = await visitor.accessToken(guest);
+    const displayName = name.slice(0, DISPLAY_NAME_MAX_CHARACTERS) || undefined;
+    return visitor.call("POST /api/auth/link/email", {
+      body: { email, password },
+      accessToken,
+      codeFor: { ...codeFor, displayName },
+    });
+  }
+  const named: JsonObject = name === "" ? {} : { displayName: name };
+  return visitor.signIn("POST /api/auth/signup", { email, password, ...named, ...captchaOf(visitor, form) });
 }
 
 export function sentPage(visitor: Visitor, text: string): Answer {

@@ -1,13 +1,13 @@
 import { AppError, badField } from "../../../../kernel/errors.ts";
-import { isJsonObject } from "../../../../kernel/json/json.ts";
+import { isJsonObject, type JsonObject } from "../../../../kernel/json/json.ts";
 import type { Tokens } from "../../../config/shapes/sign-in.ts";
 import { PAGE_TICKET_TTL_MS, SECRET_BYTES } from "../limits.ts";
 import type { AuthDeps, Client } from "../sessions/deps.ts";
 import { pagesUrl } from "../sessions/page-links.ts";
-import { invalidToken, type OpenSession, openSession, tokensOf } from "../sessions/sign-in.ts";
+import { emailTaken, invalidToken, type OpenSession, openSession, tokensOf } from "../sessions/sign-in.ts";
 import { deleteSecret, findSecret, putSecret } from "../statements/secrets.ts";
 import { deleteSession, sessionById } from "../statements/sessions.ts";
-import { userById } from "../statements/users.ts";
+import { type SecretAccount, userByEmail, userById } from "../statements/users.ts";
 import { type AccountWrite, type Caller, currentAccount } from "../store/account-file.ts";
 import { equalsConstantTime } from "../store/sealing.ts";
 
@@ -34,8 +34,10 @@ export async function redeemPageCode(
     if (typeof wanted !== "string" || !equalsConstantTime(Buffer.from(challenge), Buffer.from(wanted))) {
       return badField("codeVerifier", "invalid_value", "codeVerifier is not that of the sign-in");
     }
-    const account = found.userId === null ? null : userById.get(write.tx, { id: found.userId });
+    const known = found.userId === null ? null : userById.get(write.tx, { id: found.userId });
+    const account = known === null ? null : linked(write, known, found.payload);
     if (account === null) return wrongCode();
+    if (account instanceof AppError) return account;
     const session = openSession(deps, write, account, client, {
       provedAt: typeof provedAt === "number" ? provedAt : write.now,
       invitation: isJsonObject(invitation) ? invitation : null,
@@ -45,6 +47,21 @@ export async function redeemPageCode(
   });
   if (result instanceof AppError) throw result;
   return tokensOf(deps, result);
+}
+
+/**
+ * Gives an anonymous user the address and the password with which the visitor has signed up. Only the application that began has the
+ * verifier, so nobody is made to sign up as somebody else's guest. null: the guest has ended, or signed up, since. [AU345]
+ */
+function linked(write: AccountWrite, account: SecretAccount, payload: JsonObject): SecretAccount | AppError | null {
+  const { link, replaces, displayName } = payload;
+  if (!isJsonObject(link)) return account;
+  const { email, passwordHash } = link;
+  const isLive = typeof replaces === "string" && sessionById.get(write.tx, { id: replaces })?.userId === account.id;
+  if (!isLive || !account.isAnonymous || typeof email !== "string" || typeof passwordHash !== "string") return null;
+  if (userByEmail.get(write.tx, { email }) !== null) return emailTaken();
+  const name = typeof displayName === "string" ? displayName : undefined;
+  return write.update(account.id, { email, passwordHash, isAnonymous: false, displayName: name });
 }
 
 /** Ends the session of the anonymous user who has become this one. */

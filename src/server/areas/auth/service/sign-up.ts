@@ -9,6 +9,7 @@ import {
   begin,
   emailTaken,
   invalidToken,
+  keepPageCode,
   openSession,
   renewTokens,
   tokensOf,
@@ -81,7 +82,12 @@ export async function signInAnonymously(deps: AuthDeps, client: Client): Promise
  * Gives an anonymous user an address and a password; the id stays. Where addresses have to be proved, the user stays anonymous until
  * then. Errors: 400 for a user who is not anonymous, 403 `Sign-up is closed`, 409 for a known email.
  */
-export async function linkEmail(deps: AuthDeps, caller: Caller, fields: Credentials): Promise<Tokens | Pending> {
+export async function linkEmail(
+  deps: AuthDeps,
+  caller: Caller,
+  fields: Credentials,
+  { codeFor }: Pick<Client, "codeFor"> = {},
+): Promise<SignInAnswer | Pending> {
   const { email, password, redirect } = fields;
   const { displayName, metadata } = requireAnonymous(userById.get(deps.file.sql, { id: caller.userId }));
   await requireSignUp(deps, { method: "password", email, emailVerified: false, displayName, metadata });
@@ -94,6 +100,13 @@ export async function linkEmail(deps: AuthDeps, caller: Caller, fields: Credenti
     if (userByEmail.get(write.tx, { email }) !== null) throw emailTaken();
     return account;
   };
+  if (codeFor !== undefined) {
+    // Not before the application redeems the code: somebody else's guest must not become this visitor, who would share its sessions.
+    return deps.file.write((write) => {
+      const kept = { userId: current(write).id, provedAt: write.now, invitation: null, link: { email, passwordHash } };
+      return { pageCode: keepPageCode(deps, write, { ...kept, ...codeFor }) };
+    });
+  }
   if (isProved) {
     const session = await deps.file.write((write) => {
       const account = write.update(current(write).id, { email, passwordHash, isAnonymous: false });

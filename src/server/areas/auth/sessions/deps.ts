@@ -60,6 +60,8 @@ export interface CodeFor {
   challenge: string;
   /** The session of an anonymous user that the new one replaces; null: none. */
   replaces: string | null;
+  /** The name with which that user signs up. */
+  displayName?: string | undefined;
 }
 
 /** A code of the pages, in place of tokens. Only the pages see it. */

@@ -122,6 +122,8 @@ export interface PageSignIn extends CodeFor {
   provedAt: Millis;
   /** The data of the invitation that was accepted; null: none. */
   invitation: JsonObject | null;
+  /** What an anonymous user gets when the code is redeemed. */
+  link?: { email: string; passwordHash: string };
 }
 
 /** Keeps for a minute who has signed in at the pages. Returns the code that begins the session. [AU340] */
@@ -131,7 +133,7 @@ export function keepPageCode(deps: AuthDeps, write: AccountWrite, { userId, ...k
     hash: deps.sealing.digest("page-code", code),
     purpose: "page-code",
     userId,
-    payload: { ...kept },
+    payload: JSON.parse(JSON.stringify(kept)),
     expiresAt: write.now + PAGE_CODE_TTL_MS,
   });
   return code;
