@@ -27,7 +27,7 @@ beforeAll(async () => {
     `${name}: { schema: { ${fields} }, fts: { fields: ["title"], tokenize: "${tokenize}" }, access: { ${access} } }`;
   platform = await testPlatform({
     config: `{ databases: { shared: { tables: { ${table("words", "unicode61")}, ${table("grams", "trigram")}, ${table("stems", "porter")},
-      free: { access: { ${access} } }, kinds: { schema: {}, access: { ${access} } } } } } }`,
+      free: { access: { ${access} } }, kinds: { schema: { owner: { type: "string" } }, access: { ${access} } } } } } }`,
   });
   const kinds = await platform.service.post(`${path("kinds")}/batch`, { inserts: [{ id: "x" }, { id: "y" }] });
   expect(kinds.status).toBe(200);
@@ -112,8 +112,25 @@ function condition(r: Random): JsonValue {
   return r.chance(0.05) ? [...tuple, 1] : tuple;
 }
 
+/** A relation or a group, sometimes one that is not valid. */
+function grouped(r: Random, levels: number): JsonValue {
+  const within = (): JsonValue => (levels > 0 && r.chance(0.4) ? grouped(r, levels - 1) : condition(r));
+  const entering = [
+    r.pick(["slug", "id", "owner"]),
+    "==",
+    r.chance(0.5) ? { field: r.pick(["slug", "id", "n", "j"]) } : r.pick(["a1", "b1"]),
+  ];
+  const related = {
+    table: r.pick([...TABLES, "kinds", "none"]),
+    where: r.chance(0.1) ? oddValue(r) : [entering, within()],
+  };
+  return { [r.pick(["some", "none", "or", "not"])]: r.chance(0.8) ? (related as JsonValue) : [[within()], [within()]] };
+}
+
 const conditions = (r: Random): JsonValue =>
-  r.chance(0.08) ? oddValue(r) : Array.from({ length: r.below(r.chance(0.1) ? 60 : 4) }, () => condition(r));
+  r.chance(0.08)
+    ? oddValue(r)
+    : Array.from({ length: r.below(r.chance(0.1) ? 60 : 4) }, () => (r.chance(0.15) ? grouped(r, 2) : condition(r)));
 
 /** Text with the syntax of full-text search: operators, columns, quotes, wildcards, unpaired surrogates. */
 function words(r: Random): string {

@@ -182,6 +182,7 @@ describe("lists", () => {
     await refused({ sort: "rank", after: "garbage" });
     await refused({ sort: "rank", after: `${String(cursor).slice(0, -4)}` });
     await refused({ after: "c1~e30" });
+    await refused({ before: `c2~${Buffer.from('["id:asc",null]').toString("base64url")}` });
     await refused({ after: "" });
     await refused({ before: "a/b" });
   });

@@ -39,6 +39,8 @@ export function decodeCursor(sort: Sort, text: string, name: "after" | "before")
     return fail(`this cursor belongs to another sort than ${sort.key}`);
   return sort.terms.map(({ field }, index) => {
     const value = values[index] ?? null;
+    // Every record has an id.
+    if (field.name === "id" && value === null) return fail("this is not a cursor");
     if (field.isJson) return jsonNumber(value);
     const isText = isFormer && field.column.type === "datetime" && typeof value === "string";
     return isText ? (instantOf(value) ?? value) : value;
