@@ -10,7 +10,7 @@ export type {
   RecordChange,
 } from "./audit/types.ts";
 export { entryText, originOf, startOfAction, startOfTarget } from "./audit/write-audits.ts";
-export type { CommitCapture, FileCapture, OpenedFacts, WalFrames } from "./capture/types.ts";
+export type { CommitCapture, FileCapture } from "./capture/types.ts";
 export { createStorageEngine } from "./engine.ts";
 export { instanceBounds, scarceDescriptors, socketsMax } from "./files/descriptors.ts";
 export { DirectoryInUse, type DirectoryLock, lockDirectory } from "./files/directory-lock.ts";

@@ -1,3 +1,4 @@
+import { resolve } from "node:path";
 import type { Clock, Millis } from "../../../../kernel/clock.ts";
 import { AppError, reasonOf } from "../../../../kernel/errors.ts";
 import type { Ids } from "../../../../kernel/ids.ts";
@@ -75,7 +76,8 @@ export class ContinuousBackup {
     this.#deps = deps;
     this.#settings = {
       dataDirectory,
-      to: config.to,
+      // The process that stores has another working directory.
+      to: "folder" in config.to ? { folder: resolve(config.to.folder) } : config.to,
       keepDays: config.keepDays ?? KEEP_DAYS_DEFAULT,
       everyMs: config.everyMs ?? EVERY_DEFAULT_MS,
       owner: { id: ownerIdOf(dataDirectory, ids), directory: dataDirectory },

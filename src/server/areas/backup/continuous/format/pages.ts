@@ -1,5 +1,3 @@
-/** Bytes of a page's hash: the first of its SHA-256. */
-export const PAGE_HASH_BYTES = 8;
 const NUMBER_BYTES = 4;
 const SHA_BYTES = 32;
 
