@@ -2,7 +2,6 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { JsonObject } from "../../../src/kernel/json/json.ts";
 import { type ErrorAnswer, type TestPlatform, testPlatform, until } from "../../support/index.ts";
 import {
-  enrol,
   lastMail,
   mailedToken,
   nextEmail,
@@ -11,7 +10,6 @@ import {
   signUp,
   type Ticket,
   type Tokens,
-  totpCode,
 } from "./auth-support.ts";
 
 const ADMIN_KEY = "admin-key-0123456789abcdefghijklmnopqrstuvw";

@@ -246,7 +246,7 @@ test("[TB415] a filter of the read rule narrows an aggregate; a rule that looks 
 });
 
 test("[TB417] an aggregate of few records, of many and of large ones gives the same", async () => {
-  const kindOf = (n: number) => (n % 100 === 0 ? "large" : n % 2 === 0 ? "common" : "rare-" + (n % 7));
+  const kindOf = (n: number) => (n % 100 === 0 ? "large" : n % 2 === 0 ? "common" : `rare-${n % 7}`);
   const records = numbersTo(4_000).map((n) => ({
     kind: kindOf(n),
     text: n % 100 === 0 ? "x".repeat(100_000) : `text ${n}`,

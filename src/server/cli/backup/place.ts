@@ -1,13 +1,16 @@
-import { statSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import { resolve } from "node:path";
 import type { BackupsPlace } from "../../config/types.ts";
 import { CommandError, UsageError } from "../errors.ts";
 
 const S3 = "s3://";
 
-/** Returns the place that a command names: a folder, or `s3://bucket/prefix`. Errors: a bucket without access in the environment. */
+/** Returns the place that a command names: a folder, or `s3://bucket/prefix`. Errors: there is no such folder; a bucket without access in the environment. */
 export function placeOf(text: string, environment: Readonly<Record<string, string | undefined>>): BackupsPlace {
-  if (!text.startsWith(S3)) return { folder: resolve(text) };
+  if (!text.startsWith(S3)) {
+    if (!existsSync(text)) throw new CommandError(`There is no file or folder ${text}`);
+    return { folder: resolve(text) };
+  }
   const [bucket = "", ...prefix] = text.slice(S3.length).split("/");
   if (bucket === "") throw new UsageError(`${text} must be s3://BUCKET/PREFIX`);
   const required = (name: string): string => {

@@ -35,7 +35,8 @@ export function mailTemplateEndpoints(deps: AuthDeps): readonly Endpoint[] {
     },
     ({ principal, params, query }) => {
       requireServiceKey(principal, ["system", "*", "*", "read"]);
-      const { subject, text, html = "" } = sampleOf(deps, kindOf(params.name), query().language ?? null);
+      const { language = null } = query();
+      const { subject, text, html = "" } = sampleOf(deps, kindOf(params.name), language);
       return { subject, text, html };
     },
   );

@@ -22,8 +22,9 @@ export function pageCodeEndpoints(deps: EndpointDeps): readonly Endpoint[] {
       errors: [404],
     },
     async (context) => {
+      const body = await context.body();
       requirePages();
-      return redeemPageCode(deps, { ...(await context.body()), client: clientOf(context) });
+      return redeemPageCode(deps, { ...body, client: clientOf(context) });
     },
   );
   const ticket = endpoint(
@@ -62,8 +63,8 @@ export function pageCodeEndpoints(deps: EndpointDeps): readonly Endpoint[] {
       errors: [404],
     },
     async ({ principal, body }) => {
-      requirePages();
       const { returnTo } = await body();
+      requirePages();
       return beginAtPages(deps, returnTo, principal.kind === "user" ? callerOf(principal) : null);
     },
   );

@@ -45,3 +45,5 @@ export const MORE_PAUSE_MS = 50;
 export const PROCESS_IDLE_MS = HOUR_MS;
 /** Intervals by which the store may lag behind while passes fail, until health says so. */
 export const LAG_INTERVALS_MAX = 5;
+/** Time that a stop waits for contents that are not stored yet; a part of the 8 s that a stop may take. */
+export const LAST_CONTENTS_MS = 3_000;

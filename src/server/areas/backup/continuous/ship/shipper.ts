@@ -22,6 +22,7 @@ import {
 } from "../format/manifest.ts";
 import {
   BASES_MAX_BYTES,
+  LAST_CONTENTS_MS,
   MANIFEST_EVERY_MS,
   RECONCILE_EVERY_MS,
   RETENTION_EVERY_MS,
@@ -171,7 +172,7 @@ export class Shipper {
     await this.#compare(cut, isLast);
     this.#builder.plain.push(...(await this.#plain.collect(cut)));
     await this.#tracked.publishCopies();
-    await this.#settleContents(isLast ? 0 : request.settings.everyMs);
+    await this.#settleContents(isLast ? LAST_CONTENTS_MS : request.settings.everyMs);
     await this.#flush(cut);
     for (const { path } of request.files) this.#consumed.delete(path);
     this.#tracked.save(cut.at, { isLast });
