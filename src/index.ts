@@ -23,9 +23,9 @@ export interface EmbedOptions {
   jwtSecret?: string;
   /** Silent by default. */
   logger?: Logger;
-  /** As `--drill`: changes nothing outside the data directory, and sends nothing. false by default. */
+  /** The option `--drill`: changes nothing outside the data directory, and sends nothing. false by default. */
   drill?: boolean;
-  /** As `--take-over`: object stores of buckets, and the place of scheduled backups, that belong to another data directory become this one's. false by default. */
+  /** The option `--take-over`: object stores of buckets, and the place of scheduled backups, that belong to another data directory become this one's. false by default. */
   takeOver?: boolean;
 }
 

@@ -350,6 +350,12 @@ describe("one house", () => {
     expect(linesWith(paths, /\bDecisions \d|\bSpec: /)).toEqual([]);
   });
 
+  test("docstrings begin with a verb, or the noun that names the thing, and can be read alone", () => {
+    const relative = /\/\*\*\s+(?:\* )?(?:What|As|Which|Of|By|The same|Whose|Where|How|When|Who|Those)\b.*/g;
+    const found = sources.flatMap((path) => [...read(path).matchAll(relative)].map(([text]) => `${path}: ${text}`));
+    expect(found).toEqual([]);
+  });
+
   test("no literal is spread into a literal: its members are written out", () => {
     expect(linesWith(files("{src,scripts,schema,example}/**/*.ts"), /\.\.\.\{/)).toEqual([]);
   });

@@ -7,7 +7,7 @@ interface SendingState<Result> {
   status: "idle" | "uploading" | "done" | "failed";
   /** Progress of the current or last upload. */
   progress: UploadProgress;
-  /** What the server has answered; null until the upload is complete. */
+  /** Answer of the server; null until the upload is complete. */
   result: Result | null;
   /** Reason of the failure; null otherwise, also after a cancelled upload. */
   error: PlatformError | null;

@@ -14,7 +14,7 @@ interface FieldAtFault {
 /** Names what is at fault in a value, once its schema has refused it. Each method returns whether it found a fault. */
 export class Faults {
   readonly problems: FieldProblems;
-  /** What an unknown member is not, such as "a field of this request". */
+  /** Noun for what an unknown member is not, such as "a field of this request". */
   readonly #member: string;
   #count = 0;
 

@@ -120,7 +120,7 @@ export interface ReadResult<R> {
   isCut: boolean;
 }
 
-/** Where a log of a table's changes begins. */
+/** Start of a log of a table's changes. */
 export interface TableStart {
   /** A place after all changes that have been announced, and before all others. */
   place: number;

@@ -9,7 +9,7 @@ export type Method = "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE";
 export type Route = `${Method} /${string}`;
 
 /**
- * Who may call an endpoint:
+ * Callers of an endpoint:
  * - `open`: anybody; credentials are ignored;
  * - `public`: anybody; credentials that are not valid are refused;
  * - `rules`: what the config's rules allow;
@@ -20,7 +20,7 @@ export type Route = `${Method} /${string}`;
 export type Caller = "open" | "public" | "rules" | "caller" | "user" | "serviceKey";
 
 /**
- * Where the data of an endpoint lies:
+ * Place of an endpoint's data:
  * - `core`: in the server's own files, such as accounts, jobs and the audit log;
  * - `namespace`: in the file of one namespace of tables, keys, vectors or SQL;
  * - `instance`: in the file of one instance of a dynamic namespace;

@@ -16,7 +16,7 @@ export const USER_ID_LENGTH_MAX = 256;
 /** Steps of a funnel. */
 export const FUNNEL_STEPS_MIN = 2;
 export const FUNNEL_STEPS_MAX = 5;
-/** How far an event's timestamp may be ahead of the server's clock: clocks of clients are wrong by hours, not days. */
+/** Time by which an event's timestamp may be ahead of the server's clock: clocks of clients are wrong by hours, not days. */
 export const TIMESTAMP_AHEAD_MAX_MS = DAY_MS;
 
 /** Events per page of a list: the default and the maximum. */
@@ -29,7 +29,7 @@ export const TARGETS_MAX = 1_000;
 /** Points of a time series: 90 days by the minute, plus partial points at both ends. */
 export const SERIES_POINTS_MAX = 130_000;
 
-/** How long recorded rows wait to be batched. With the write itself they are on disk within a second. */
+/** Time that recorded rows wait to be batched. With the write itself they are on disk within a second. */
 export const WRITE_DELAY_MS = 400;
 /** Delay before a failed write is retried. */
 export const WRITE_RETRY_MS = 1_000;
@@ -46,7 +46,7 @@ export const WAITING_REQUEST_ROWS_MAX = 50_000;
 /** The server's log reports dropped requests at most this often. */
 export const DROP_REPORT_INTERVAL_MS = MINUTE_MS;
 
-/** How long single events and request rows are kept. */
+/** Time for which single events and request rows are kept. */
 export const RETENTION_MS = 90 * DAY_MS;
 /** Events accepted just inside the retention are on disk well before their day is summarised. */
 export const RETENTION_SLACK_MS = HOUR_MS;

@@ -66,7 +66,7 @@ export interface AuthAreaDeps {
   lookups: () => Lookups;
   /** Returns the user as the config's code gets it. */
   userOf: (account: Account) => User;
-  /** What links in mail begin with, without a slash at the end. */
+  /** Base address of links in mail, without a slash at the end. */
   publicUrl: () => string;
   clock: Clock;
   ids: Ids;

@@ -8,7 +8,7 @@ export const TOKEN_KEYS_MAX = 50;
 export const TOKEN_KEYS_CHECK_MS = 2 * SECOND_MS;
 export const TOKEN_KEYS_DAYS_DEFAULT = 90;
 export const REFRESH_TOKEN_TTL_SECONDS = (28 * DAY_MS) / SECOND_MS;
-/** How long a refresh token that has been replaced stays good: two tabs may refresh at once. */
+/** Time for which a refresh token that has been replaced stays good: two tabs may refresh at once. */
 export const REFRESH_GRACE_MS = 30 * SECOND_MS;
 /** Replaced refresh tokens that are remembered within the grace; an older one counts as used too late. */
 export const REFRESH_ROTATIONS_KEPT = 64;
@@ -42,7 +42,7 @@ export const HASHES_AT_ONCE_MAX = Math.max(1, availableParallelism() - 1);
 export const HASH_PROCESSES_MAX = availableParallelism() > 1 ? 1 : 0;
 export const HASHES_WAITING_FOR_PROCESS = 2;
 export const HASH_PROCESS_IDLE_MS = 30_000;
-/** How long one hash may take there; the slowest that is imported takes seconds. Then a thread computes it. */
+/** Time that one hash may take there; the slowest that is imported takes seconds. Then a thread computes it. */
 export const HASH_TIMEOUT_MS = 60_000;
 /** Hashes that wait for their turn; past that a sign-in is answered 503 rather than after a minute. */
 export const HASHES_WAITING_MAX = 1_000;
@@ -90,7 +90,7 @@ export const IMPORT_SLICE_USERS = 50;
 /** Users that one slice of a search by name looks at: of these, some may have been found by their email before. */
 export const SEARCH_LOOKED_AT_MAX = 200;
 
-/** How long a sign-in, or a password that was confirmed, lets a session add and remove ways of signing in. */
+/** Time for which a sign-in, or a password that was confirmed, lets a session add and remove ways of signing in. */
 export const RECENT_PROOF_MS = 10 * MINUTE_MS;
 
 /**
@@ -136,7 +136,7 @@ export const MAIL_TIMEOUT_SECONDS = 90;
  * the time does not tell who has an account.
  */
 export const OUTBOX_ANSWER_MS = 150;
-/** How long an answer waits for its mail to be in the outbox. */
+/** Time that an answer waits for its mail to be in the outbox. */
 export const OUTBOX_WAIT_MS = SECOND_MS;
 /** Characters of the subject, and of text and html together, of a mail that the config's code sends. */
 export const MAIL_SUBJECT_MAX_CHARACTERS = 998;
@@ -148,13 +148,13 @@ export const MAIL_CONTENT_MAX_CHARACTERS = 1024 * 1024;
 /** Messages kept in the outbox; the oldest are removed. */
 export const OUTBOX_FILES_MAX = 1_000;
 
-/** How long a CAPTCHA provider may take to answer; then the request is 503. */
+/** Time that a CAPTCHA provider may take to answer; then the request is 503. */
 export const CAPTCHA_TIMEOUT_MS = 5 * SECOND_MS;
 export const CAPTCHA_CHECKS_AT_ONCE_MAX = 200;
 export const CAPTCHA_TOKEN_MAX_CHARACTERS = 8_192;
 export const CAPTCHA_ANSWER_MAX_BYTES = 16_384;
 
-/** How long an OAuth provider may take to answer. */
+/** Time that an OAuth provider may take to answer. */
 export const PROVIDER_TIMEOUT_SECONDS = 10;
 /** Bytes of an answer of an OAuth provider: its metadata, its keys, tokens, and what it says of a user. */
 export const PROVIDER_ANSWER_MAX_BYTES = 512 * 1024;
@@ -169,10 +169,10 @@ export const OAUTH_CODE_TTL_MS = MINUTE_MS;
 /** Characters of an ID token that an app sends. */
 export const ID_TOKEN_MAX_CHARACTERS = 8 * 1024;
 
-/** How long a code of the pages may be redeemed, and a ticket to them be opened. */
+/** Lifetime of a code of the pages, and of a ticket to them. */
 export const PAGE_CODE_TTL_MS = MINUTE_MS;
 export const PAGE_TICKET_TTL_MS = 30 * SECOND_MS;
-/** How long the pages remember, in a browser, where a sign-in leads back to. */
+/** Time for which the pages remember, in a browser, the address to which a sign-in leads back. */
 export const PAGE_VISIT_TTL_MS = 30 * MINUTE_MS;
 /** A session of the pages is extended when it has not been used for this time. */
 export const PAGE_SESSION_EXTENDED_MS = HOUR_MS;

@@ -28,7 +28,7 @@ export interface BackupsLoad {
   /** Time and size of the last successful backup, also of an earlier start; 0 before the first. */
   lastBackupAt: Millis;
   lastBackupBytes: number;
-  /** When a backup was last verified, also of an earlier start; 0: never. */
+  /** Time of the last verification, also of an earlier start; 0: never. */
   lastBackupVerifiedAt: Millis;
   /** Whether the last backup has failed, or is known from its name to have failed its verification. */
   hasLastFailed: boolean;

@@ -10,7 +10,7 @@ export const SYNC_BYTES = 4 * 1024 * 1024;
 export const SYNCS_AT_ONCE_MAX = 64;
 /** The niceness of a backup process, so that the server has priority. */
 export const BACKUP_NICENESS = 10;
-/** How long a snapshot waits for a locked database. */
+/** Time that a snapshot waits for a locked database. */
 export const LOCK_TIMEOUT_MS = 10 * SECOND_MS;
 /** Attempts to take a snapshot of system.db of which all contents can be secured. */
 export const OBJECT_ROUNDS_MAX = 5;
@@ -38,7 +38,7 @@ export const S3_RETRIES = 3;
 /** Keys per page of a list. */
 export const S3_LIST_KEYS = 1000;
 
-/** How far the names of backups may run ahead of the clock, as each is later than the one before. */
+/** Time by which the names of backups may run ahead of the clock, as each is later than the one before. */
 export const NAMES_AHEAD_MAX_MS = HOUR_MS;
 
 /** Backups kept in the data directory when the config names no place; a further one replaces the oldest. */

@@ -1,6 +1,6 @@
 /** Time limit of a query, which is then ended by killing its process. */
 export const QUERY_TIMEOUT_MS = 30_000;
-/** How long a query waits for a process before it is refused. */
+/** Time that a query waits for a process before it is refused. */
 export const QUEUE_TIMEOUT_MS = 30_000;
 /** Queue places for the reads of one database, and as many for its writes. */
 export const QUEUE_MAX_QUERIES = 100;
@@ -18,9 +18,9 @@ export const PARAMETERS_MAX = 32_766;
 export const PARAMETER_NUMBER_MAX = 250_000;
 /** Bytes of an answer's rows as JSON. */
 export const RESULT_MAX_BYTES = 32 * 1024 * 1024;
-/** How long a write waits for the lock of another process on the same file, such as a backup. */
+/** Time that a write waits for the lock of another process on the same file, such as a backup. */
 export const BUSY_TIMEOUT_MS = 5_000;
-/** How long running queries may continue when the server stops. */
+/** Time for which running queries may continue when the server stops. */
 export const STOP_TIMEOUT_MS = 3_000;
 /** Pages in the write-ahead log after which it is moved into the database, and may restart. */
 export const LOG_PAGES = 1_000;

@@ -44,7 +44,7 @@ export const SILENCES_BEFORE_REST = 5;
 export const SILENCE_REST_MS = 30 * SECOND_MS;
 /** Unresponsive push services kept in memory. */
 export const SILENT_SITES_MAX = 1_000;
-/** How long messages wait for an unavailable push service before they fail. */
+/** Time that messages wait for an unavailable push service before they fail. */
 export const OUTAGE_MAX_MS = 5 * MINUTE_MS;
 /** The pause after the first failure; it doubles after each further one. */
 export const OUTAGE_PAUSE_FIRST_MS = SECOND_MS;
@@ -75,7 +75,7 @@ export const RESULTS_PER_WRITE = 100;
 /** Grace period for running calls when the server stops. Their requests are answered after it, before they are cut off. */
 export const STOP_GRACE_MS = 4 * SECOND_MS;
 
-/** How long rows of the log are shown and kept. */
+/** Time for which rows of the log are shown and kept. */
 export const LOG_RETENTION_MS = DAY_MS;
 /** Rows of the log; above it the oldest are removed before the retention ends. */
 export const LOGS_MAX = 200_000;

@@ -35,7 +35,7 @@ interface Range {
 
 export interface Page<Row> {
   rows: Row[];
-  /** Where the next page begins; null: this is the last one. */
+  /** Start of the next page; null: this is the last one. */
   next: number | null;
 }
 

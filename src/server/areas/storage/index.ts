@@ -62,7 +62,7 @@ export interface StorageAreaDeps {
   account: Accounts["get"];
   serviceKey: ServiceKeys["named"];
   thumbs: StorageConfig["thumbs"];
-  /** How the object stores of buckets are used. */
+  /** Use of the object stores of buckets. */
   objectStores: ObjectStoresMode;
   /** Origin of signed URLs; absent: the address that the request was sent to. */
   publicUrl?: string | undefined;

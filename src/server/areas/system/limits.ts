@@ -3,7 +3,7 @@ import type { ConnectionLimits } from "../../sockets/connection.ts";
 
 /** Free bytes of the data directory's disk below which the server counts as unavailable. */
 export const DISK_FREE_MIN_BYTES = 64 * 1024 * 1024;
-/** How long file sizes are cached: summing them takes a system call for each open file. */
+/** Time for which file sizes are cached: summing them takes a system call for each open file. */
 export const FILE_SIZES_KEPT_MS = 10_000;
 /** Open files measured in one turn of the event loop. */
 export const FILES_PER_TURN = 100;

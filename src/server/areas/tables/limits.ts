@@ -198,7 +198,7 @@ export const CONDITION_COST_MAX = 8 * 1024 * 1024;
  * RELATION_ROWS more, and one of its conditions as CONDITION_ROWS: each is a statement, which may have to be prepared.
  */
 export const RELATED_ROWS_MAX = 10_000;
-/** Those that the relations of one subscription's filter examine for one changed record: 50 such subscriptions hold 20 ms together. */
+/** Most records that the relations of one subscription's filter examine for one changed record: 50 such subscriptions hold 20 ms together. */
 export const LIVE_RELATED_ROWS_MAX = 1_000;
 export const RELATION_ROWS = 15;
 export const CONDITION_ROWS = 2;

@@ -284,7 +284,7 @@ const REMOVALS: readonly { kind: RemovableMeans; path: string; summary: string }
   { kind: "passkey", path: "passkeys", summary: "Remove a passkey of a user" },
 ];
 
-/** What a user is signed in with, and can sign in with. */
+/** Sessions of a user, and ways of signing in. */
 function means({ accounts, limit }: EndpointDeps): readonly Endpoint[] {
   const common = { tag: "Administration", limit, caller: "serviceKey", place: "core" } as const;
   const read = endpoint(

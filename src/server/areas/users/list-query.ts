@@ -23,7 +23,7 @@ export const LIST_QUERY = {
   ),
 };
 
-/** Which users a list is of, and where it starts. */
+/** Filter of a list of users, and its start. */
 export type UserListQuery = { limit: number } & (
   | { kind: "all"; after: number }
   | { kind: "email"; email: string | null }

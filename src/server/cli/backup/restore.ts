@@ -11,7 +11,7 @@ import { plural, printAnswer, printNote } from "../output.ts";
 import { abortOnStop, explained, sizeText } from "./backup.ts";
 import { isArchive, momentArgument, placeOf } from "./place.ts";
 
-/** How often a restore says how far it is. */
+/** Interval of a restore's progress messages. */
 const PROGRESS_EVERY_MS = 5 * SECOND_MS;
 const NAMES_SHOWN_MAX = 20;
 

@@ -43,7 +43,7 @@ const texts = checkedBy<PageTexts>((value, report: Report) => {
 const Shape = Type.Object({
   /** The path below which the pages are; "/auth" by default. */
   path: Type.Optional(pagesPath),
-  /** What the pages call the product; what its mails call it, by default. */
+  /** Name of the product on the pages; `auth.appName` by default. */
   name: Type.Optional(text()),
   /** A picture in place of the name, relative to the config file. */
   logo: Type.Optional(
@@ -59,7 +59,7 @@ const Shape = Type.Object({
   terms: Type.Optional(webAddress),
   /** The address of your privacy policy. */
   privacy: Type.Optional(webAddress),
-  /** Where a sign-in leads that comes from no application; the account page by default. */
+  /** Address to which a sign-in leads that comes from no application; the account page by default. */
   home: Type.Optional(webAddress),
   /** The bucket of users' pictures. None by default: then the pages change no picture. */
   pictures: Type.Optional(text()),

@@ -55,7 +55,7 @@ const Template = Type.Object({
 export interface MailTemplate extends Static<typeof Template> {}
 const template = () => Type.Optional(Type.Unsafe<MailTemplate>(Template));
 
-/** What a provider says of a user, as `profile` reads it. */
+/** Profile of a user at a provider, as `profile` returns it. */
 export interface OAuthProfile {
   /** The user's id at the provider, never empty. */
   id: string;
@@ -175,7 +175,7 @@ export interface CaptchaConfig extends Static<typeof Captcha> {}
 export interface AcceptedInvitation {
   /** The role that the invitation has named; null without one. An account of before keeps its own. */
   role: string | null;
-  /** What `invite` was given; empty without it. */
+  /** The `data` that `invite` was given; empty without it. */
   data: JsonObject;
   /** The id of the user who invites; null where none was named. */
   invitedBy: string | null;

@@ -131,7 +131,7 @@ export const InvitationOptions = Type.Object({
   language: Language,
   /** The target of the link; must match `auth.redirectUrls`. By default `<publicUrl>/auth/accept-invite`. */
   redirectUrl: RedirectUrl,
-  /** What the invitation is about, for its mail, `hooks.afterAccept` and rules; at most 4 KB. With it, users who have signed in are invited too. */
+  /** Subject of the invitation, for its mail, `hooks.afterAccept` and rules; at most 4 KB. With it, users who have signed in are invited too. */
   data: Type.Optional(
     Type.Unsafe<JsonObject>({
       ...AnyObject,

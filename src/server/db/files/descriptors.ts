@@ -65,7 +65,7 @@ export const scarceDescriptors = (limit: number): string | null =>
     : `this process may open ${limit} files: that many idle connections keep all others waiting; raise the limit to ` +
       "20,000 or more (LimitNOFILE= in systemd, ulimit -Hn)";
 
-/** What opening a file takes: its descriptors, and those that are closed again. */
+/** Descriptors that opening a file takes: those that stay open, and those that are closed again. */
 const TAKEN_BY_OPENING = DESCRIPTORS_PER_FILE + 2;
 
 /** Reports whether fewer descriptors are available than opening a file takes. SQLite reports only that a file cannot be opened. */

@@ -8,7 +8,7 @@ import type { JobContext } from "./program.ts";
 export interface AnswerText {
   parts: readonly Uint8Array<ArrayBuffer>[];
   sizeBytes: number;
-  /** What the program tells the server beside the text; null: nothing. */
+  /** Message of the program to the server, beside the text; null: none. */
   note: string | null;
   /** Releases the memory of a large answer. Call it once the answer has been sent. */
   release(): void;

@@ -1,3 +1,4 @@
+import { escapeHtml } from "../../../kernel/text/html.ts";
 import { HIGHLIGHT_BYTES_MAX, HIGHLIGHT_HITS_MAX, HIGHLIGHT_PHRASE_LENGTH, HIGHLIGHT_PIECE_LENGTH } from "../limits.ts";
 import type { HighlightRequest } from "./requests.ts";
 import { createWordMarks, type HighlightLimits, type MarkedText, type Span } from "./word-marks.ts";
@@ -12,7 +13,6 @@ const LIMITS: HighlightLimits = {
 /** Creates a function that returns, for each row, the texts of `request.columns` with marks; null for one without a hit. */
 export function createHighlighter(limits: HighlightLimits = LIMITS) {
   const markWords = createWordMarks(limits);
-  const escapes: Record<string, string> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;" };
 
   /** Returns the length of the beginning of a text that takes at most `bytesMax` bytes, in whole characters. */
   function endOf(text: string): number {
@@ -44,7 +44,7 @@ export function createHighlighter(limits: HighlightLimits = LIMITS) {
   }
 
   function assemble({ text, spans }: MarkedText, { pre, post, isEscaped }: HighlightRequest): string {
-    const shown = (part: string) => (isEscaped ? part.replace(/[&<>"']/g, (found) => escapes[found] ?? found) : part);
+    const shown = (part: string) => (isEscaped ? escapeHtml(part) : part);
     let marked = "";
     let at = 0;
     for (const [start, end] of spans) {

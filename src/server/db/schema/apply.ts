@@ -70,7 +70,7 @@ export function applyIndexes(sqlite: Database, table: DeclaredTable): void {
 export interface FtsState {
   /** Whether the index may not match the table's rows. */
   isStale: boolean;
-  /** When a large table is reindexed. */
+  /** Moment at which a large table is reindexed. */
   rebuild: "now" | "later";
 }
 

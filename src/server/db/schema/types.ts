@@ -78,9 +78,9 @@ export interface FirstTable {
 export interface DeclaredOptions {
   /** Prefix of the table's name in messages. Default `""`: `posts.title`; with `shared`: `shared.posts.title`. */
   namespace?: string;
-  /** When the full-text index of a large table is rebuilt: in the migration (default), or by the file's TextIndexer. */
+  /** Moment at which the full-text index of a large table is rebuilt: in the migration (default), or by the file's TextIndexer. */
   rebuildTexts?: "now" | "later";
-  /** When the datetimes of a file of 0.2 are rewritten: in the migration (default), or by the process of `StorageEngine.migrate`. */
+  /** Moment at which the datetimes of a file of 0.2 are rewritten: in the migration (default), or by the process of `StorageEngine.migrate`. */
   datetimes?: "now" | "later";
   /** A table that is made and filled before migrations run and references are checked, where the file lacks it. */
   first?: FirstTable & { fill: (sqlite: Database) => void };

@@ -29,7 +29,7 @@ export class Generations {
   readonly #steering: Steering | null;
   /** Oldest first; the last one gets new connections. */
   #known: Generation[] = [];
-  /** Those that listen, in the order in which the system numbers them. */
+  /** Listening servers, in the order in which the system numbers them. */
   #group: Generation[] = [];
   readonly #timers = new Set<() => void>();
 

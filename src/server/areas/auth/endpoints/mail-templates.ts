@@ -20,7 +20,7 @@ const Preview = Type.Object(
   { description: "The mail with sample data" },
 );
 
-/** How mails look, before somebody gets one. */
+/** Endpoints that show a mail with sample data, or send one. */
 export function mailTemplateEndpoints(deps: AuthDeps): readonly Endpoint[] {
   const limiter = createRateLimiter(TEST_MAILS, deps.clock);
   const preview = endpoint(

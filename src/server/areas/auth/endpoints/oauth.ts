@@ -262,7 +262,7 @@ function redirect(location: string, cookie: string): Response {
   return new Response(null, { status: 302, headers });
 }
 
-/** Where browsers call the callback: a proxy may serve this server below a path of its own. */
+/** Returns the path of the callback, as browsers see it: a proxy may serve this server below a path of its own. */
 const cookiePath = (publicUrl: string): string =>
   `${URL.parse(publicUrl)?.pathname.replace(/\/$/, "") ?? ""}/api/auth/oauth`;
 

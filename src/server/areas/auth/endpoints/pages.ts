@@ -4,7 +4,7 @@ import { RETURN_TO_MAX_CHARACTERS } from "../limits.ts";
 import { beginAtPages, issueTicket, redeemPageCode } from "../service/page-codes.ts";
 import { callerOf, clientOf, type EndpointDeps, ofUsers, requireEnabled, Token, tokensAnswer } from "./parts.ts";
 
-/** What applications call to sign in by the pages, and to open the account page. */
+/** Endpoints by which applications sign in at the pages and open the account page. */
 export function pageCodeEndpoints(deps: EndpointDeps): readonly Endpoint[] {
   const requirePages = () => requireEnabled(deps.config.pages !== undefined, "Signing in at pages of this server");
   const redeem = endpoint(

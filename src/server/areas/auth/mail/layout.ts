@@ -15,7 +15,7 @@ const STYLE = [
   "}",
 ].join("");
 
-/** What a paragraph of a text is, its values escaped. */
+/** A paragraph of a text, its values escaped. */
 export type Block =
   | { kind: "text"; html: string }
   /** A line with the link alone. `label`: null for the link itself. */

@@ -31,7 +31,7 @@ interface AccountMail {
   values: MailValues;
   /** The reader's language; null: not known. */
   language: string | null;
-  /** How long its link or code is valid: it is not sent later. */
+  /** Lifetime of its link or code: it is not sent later. */
   ttlMs: number;
   /** `none`: nothing is sent, after the same work, so that the time of the answer does not tell. */
   delivery: "mail" | "none";

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { type Static, Type } from "typebox";
 import { isJsonObject, type JsonObject } from "../../../../kernel/json/json.ts";
 import { nullable } from "../../../../kernel/schema/types.ts";
-import { escapeHtml } from "./templates.ts";
+import { escapeHtml } from "../../../../kernel/text/html.ts";
 import { outboxOf } from "./transports.ts";
 
 // Mails that no server took, because there is none or the server runs as a drill.

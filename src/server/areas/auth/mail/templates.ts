@@ -1,4 +1,5 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../../kernel/json/json.ts";
+import { escapeHtml } from "../../../../kernel/text/html.ts";
 import type { MailContent, MailTemplate } from "../../../config/types.ts";
 import { MAIL_NAME_MAX_CHARACTERS } from "../limits.ts";
 import { builtIn, type MailKind } from "./built-in.ts";
@@ -6,7 +7,7 @@ import { anchor, type Block, layOut } from "./layout.ts";
 
 export interface MailValues {
   email: string;
-  /** Whose accounts these are; empty: not known. */
+  /** Name of the product; empty: not known. */
   appName?: string;
   link?: string;
   code?: string;
@@ -14,7 +15,7 @@ export interface MailValues {
   name?: string | null;
   /** The display name of who invites. */
   inviter?: string | null;
-  /** What the invitation was given. `sample`: each value is its own name. */
+  /** The `data` of an invitation. `sample`: each value is its own name. */
   data?: JsonObject | "sample";
 }
 
@@ -23,16 +24,6 @@ export interface MailText {
   text: string;
   html?: string;
 }
-
-const ESCAPES: Readonly<Record<string, string>> = {
-  "&": "&amp;",
-  "<": "&lt;",
-  ">": "&gt;",
-  '"': "&quot;",
-  "'": "&#39;",
-};
-
-export const escapeHtml = (text: string): string => text.replaceAll(/[&<>"']/g, (sign) => ESCAPES[sign] ?? sign);
 
 const PLACEHOLDER = /\{\{\s*(link|code|email|appName|name|inviter|data(?:\.[\w-]+)+)\s*\}\}/g;
 /** A line with the link or the code alone. */
@@ -123,7 +114,7 @@ function dataOf(path: readonly string[], data: MailValues["data"]): string {
   return typeof value === "string" || typeof value === "number" || typeof value === "boolean" ? String(value) : "";
 }
 
-/** What mail programs make a link of, in whatever signs it is written. */
+/** Matches text that mail programs turn into a link, whatever characters stand for its dots and slashes. */
 const WEB_ADDRESS = /:\/\/|www\.|@|[\p{L}\p{N}]\.\p{L}{2,}|\d\.\d+\.\d+\.\d/iu;
 const INVISIBLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
 

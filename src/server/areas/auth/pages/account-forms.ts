@@ -11,7 +11,7 @@ import type { Visitor } from "./visitor.ts";
 
 // What the forms of the account page do. Each is a request of its own to an endpoint, with the rights of the session.
 
-/** What the page shows after a form: at once, since codes and keys are shown once. */
+/** Result of a form, shown in its own answer, since codes and keys are shown once. */
 export interface Shown {
   fault?: Fault;
   /** The section that the fault is about. */

@@ -2,7 +2,7 @@ import { isJsonObject, type JsonObject } from "../../../../kernel/json/json.ts";
 import { codesFor } from "../endpoints/parts.ts";
 import type { CodeFor } from "../sessions/deps.ts";
 
-/** What the pages need of the server in which they are. */
+/** Dependencies of the pages on their server. */
 export interface OwnServer {
   /** Answers a request as if it had come from outside. */
   answer(request: Request): Promise<Response>;

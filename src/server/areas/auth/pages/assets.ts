@@ -10,7 +10,7 @@ export interface Style {
   sheet: string;
   script: string;
   logo: string | null;
-  /** What the pages call the product. */
+  /** Name of the product on the pages. */
   name: () => string;
 }
 

@@ -14,7 +14,7 @@ export type CookieKind = "session" | "visit";
 export class PageCookies {
   readonly #sealing: Sealing;
   readonly #suffix: string;
-  /** Where browsers have the pages. */
+  /** Path of the pages, as browsers see it. */
   readonly #path: () => string;
 
   constructor(deps: { sealing: Sealing; path: () => string }) {

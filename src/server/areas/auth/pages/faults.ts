@@ -4,7 +4,7 @@ import type { ApiAnswer } from "./api.ts";
 
 type TextName = Exclude<keyof PageTexts, "dir">;
 
-/** What a page says of a refused request. */
+/** Message of a page about a refused request. */
 export interface Fault {
   status: number;
   text: TextName;

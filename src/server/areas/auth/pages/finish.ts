@@ -1,7 +1,7 @@
 import { asksForAccount } from "../service/invitations.ts";
 import type { ApiAnswer } from "./api.ts";
 import type { Answer } from "./layout.ts";
-import type { Visitor } from "./visitor.ts";
+import { NO_VISIT, type Visitor } from "./visitor.ts";
 
 /**
  * Goes on after a sign-in: to the second factor, back to the application with a code, or home with a session of the pages. Returns
@@ -46,16 +46,7 @@ async function beginSession(visitor: Visitor, sessionId: string): Promise<void> 
 const homeOf = (visitor: Visitor): string => visitor.deps.config.home ?? visitor.path("account");
 
 function clear({ visit }: Visitor): void {
-  Object.assign(visit, {
-    back: null,
-    anonymous: null,
-    link: null,
-    mfaTicket: null,
-    oauth: null,
-    ticket: null,
-    email: null,
-    isAgain: false,
-  });
+  Object.assign(visit, NO_VISIT, { notice: visit.notice });
 }
 
 /** Sends a user to sign in again, and back to the account then. */

@@ -1,3 +1,5 @@
+import { escapeHtml } from "../../../../kernel/text/html.ts";
+
 /** Text of a page that is HTML already. */
 export class Html {
   readonly text: string;
@@ -8,19 +10,10 @@ export class Html {
 
 type Part = Html | string | number | null | false | readonly Part[];
 
-const ESCAPES: Readonly<Record<string, string>> = {
-  "&": "&amp;",
-  "<": "&lt;",
-  ">": "&gt;",
-  '"': "&quot;",
-  "'": "&#39;",
-};
-const escaped = (text: string): string => text.replace(/[&<>"']/g, (sign) => ESCAPES[sign] ?? sign);
-
 function textOf(part: Part): string {
   if (part === null || part === false) return "";
   if (part instanceof Html) return part.text;
-  if (typeof part === "string" || typeof part === "number") return escaped(String(part));
+  if (typeof part === "string" || typeof part === "number") return escapeHtml(String(part));
   return part.map(textOf).join("");
 }
 

@@ -15,7 +15,7 @@ import type { Visitor } from "./visitor.ts";
 
 // Signing in and up, and the second factor.
 
-/** Which ways of signing in the config enables, as the pages show them. */
+/** Ways of signing in that the config enables, as the pages show them. */
 export function waysOf({ deps: { auth } }: Visitor) {
   const { config } = auth;
   const hasPasswords = config.emailPassword !== false;
@@ -55,7 +55,7 @@ function continueForm(visitor: Visitor): Html {
 <p class="or">${texts.useOther}</p>`;
 }
 
-/** What a person is called. */
+/** Returns the name that a person is called by. */
 export const nameOf = (
   { displayName, email }: { displayName: string | null; email: string | null },
   guest: string,

@@ -19,7 +19,7 @@ export interface PagesSession {
   account: SecretAccount;
   sessionId: string;
   tokenVersion: number;
-  /** When the user proved who they are. */
+  /** Time of the user's last proof of identity. */
   provedAt: Millis;
   /** Whether it has begun here; otherwise it is that of an application, for a while. */
   isOwn: boolean;
@@ -37,7 +37,7 @@ export interface SessionRef {
   tokenVersion: number;
 }
 
-/** What a browser is in the middle of. It lies in a sealed cookie: nothing of it is in an address. */
+/** State of a browser's visit, between two pages. A sealed cookie holds it: nothing of it is in an address. */
 export interface Visit {
   /** The application that gets a code. */
   back: Back | null;
@@ -52,13 +52,14 @@ export interface Visit {
   ticket: SessionRef | null;
   /** The address to which a code was mailed. */
   email: string | null;
-  /** What the next page says. */
+  /** Message that the next page shows. */
   notice: string | null;
   /** Whether the account asked for a new sign-in. */
   isAgain: boolean;
 }
 
-const NO_VISIT: Visit = {
+/** State of a browser that is in the middle of nothing. */
+export const NO_VISIT: Readonly<Visit> = {
   back: null,
   anonymous: null,
   link: null,
@@ -91,7 +92,7 @@ export class Visitor {
   /** Whether the browser reaches the server by https. */
   readonly isSecure: boolean;
   readonly now: Millis;
-  /** What the browser sent of a visit; false: it has none. */
+  /** Whether the browser sent a visit. */
   readonly hasVisit: boolean;
   session: PagesSession | null;
   readonly #before: string;

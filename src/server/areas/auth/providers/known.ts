@@ -19,7 +19,7 @@ export interface OidcRow {
   isVerified?(claims: Record<string, unknown>): boolean;
 }
 
-/** What the token endpoint of a provider gave. */
+/** Answer of a provider's token endpoint. */
 export interface Granted {
   accessToken: string;
   /** The ID token as sent; null where there is none. It is not verified. */
@@ -45,7 +45,7 @@ export interface PlainRow {
   parameters?: Readonly<Record<string, string>>;
   /** Name of the client id in requests; `client_id` by default. */
   clientIdName?: string;
-  /** How the client proves itself at the token endpoint; in the form by default. */
+  /** Authentication of the client at the token endpoint; in the form by default. */
   secretIn?: "header" | "form";
   hasPkce?: boolean;
   /** Parameters of the callback that the token endpoint wants as well. */

@@ -25,7 +25,7 @@ export interface ProviderClient {
 export interface TokenProfile {
   profile: Profile;
   nonce: string | null;
-  /** When the token ends, in seconds. */
+  /** End of the token, in seconds since the Unix epoch. */
   expiresAt: number;
 }
 

@@ -21,9 +21,9 @@ type CodePurpose = Extract<SecretPurpose, "oauth-code" | "oauth-link">;
 interface Kept {
   provider: string;
   profile: Profile;
-  /** Of a sign-in: the SHA-256 of what redeems the code. */
+  /** SHA-256 of the verifier that redeems the code of a sign-in. */
   challenge?: string;
-  /** Of a link: the session that began it. */
+  /** Session that began the linking of an account. */
   userId?: string;
   sessionId?: string;
 }
@@ -142,7 +142,7 @@ export async function signInByToken(
   return signInVisit(deps, { provider, profile, client, metadata });
 }
 
-/** How long after its end a token is remembered: longer than clocks differ. */
+/** Time for which a token is remembered after its end: longer than clocks differ. */
 const ID_TOKEN_TOLERANCE_MS = 60 * SECOND_MS;
 
 function isSameNonce(claimed: string | null, given: string | null): boolean {

@@ -42,7 +42,7 @@ function redirectOf(deps: AuthDeps, text: string | null, { name, hasCode }: { na
   throw badField("code_challenge", "required", `code_challenge is required for the scheme ${url.protocol}`);
 }
 
-/** What a sign-in that begins is for. */
+/** Purpose of a sign-in that begins. */
 interface Begin {
   provider: string;
   redirectUrl: string | null;

@@ -24,7 +24,7 @@ import { type AccountWrite, type Caller, currentAccount } from "../store/account
 interface Credentials {
   email: string;
   password: string;
-  /** Where the link of a mail leads. */
+  /** Address to which the link of a mail leads. */
   redirect: URL | null;
 }
 

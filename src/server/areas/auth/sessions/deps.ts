@@ -31,7 +31,7 @@ export interface AuthDeps {
   /** Failures that are allowed per email. */
   signInLimit: RateLimit;
   addressOf: AddressOf;
-  /** What mails and texts call the product; empty: not known. */
+  /** Name of the product in mails and texts; empty: not known. */
   appName: () => string;
   publicUrl: () => string;
   /** For the rule of sign-ups; called when a visitor comes, and not before. */
@@ -46,7 +46,7 @@ export interface AuthDeps {
 export interface Client {
   address: string;
   userAgent: string | null;
-  /** What `Accept-Language` names first; null: nothing. */
+  /** First language of `Accept-Language`; null: it names none. */
   language: string | null;
   /** A service key is not limited. */
   isLimited: boolean;
@@ -54,7 +54,7 @@ export interface Client {
   codeFor?: CodeFor;
 }
 
-/** Who may redeem a code of the pages. */
+/** Conditions under which a code of the pages is redeemed. */
 export interface CodeFor {
   /** The SHA-256 of what redeems the code, in base64url. */
   challenge: string;

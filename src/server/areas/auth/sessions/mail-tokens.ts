@@ -40,7 +40,7 @@ interface MailedToken {
   redirect: URL | null;
   /** The language of the request, for an address without an account. */
   language?: string | null;
-  /** What the mail says beside the link. */
+  /** Values that fill the mail, beside the link. */
   values?: Pick<MailValues, "inviter" | "data">;
   /** Facts that the use of the token needs beside the address. */
   payload?: JsonObject;

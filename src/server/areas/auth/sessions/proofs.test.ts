@@ -237,7 +237,7 @@ test("[AU102] guessing codes with a stolen token to remove the factor does not l
   expect((await platform.as(owner).delete("/api/auth/mfa/totp", { password: PASSWORD })).status).toBe(200);
 });
 
-/** By a code of the next step: each is good once. */
+/** Signs in with a code of the next step: each is good once. */
 async function freshToken(platform: TimedPlatform, user: JsonObject, factor: Enrolment, turn: number): Promise<string> {
   platform.clock.advance(61 * SECOND_MS);
   const { mfaTicket } = (await signIn(platform, user["email"])).body;

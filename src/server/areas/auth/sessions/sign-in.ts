@@ -116,13 +116,13 @@ export function begin(
   return { kind: "code", code: keepPageCode(deps, write, kept) };
 }
 
-/** Who has signed in at the pages. */
+/** A user who has signed in at the pages. */
 export interface PageSignIn extends CodeFor {
   userId: string;
   provedAt: Millis;
   /** The data of the invitation that was accepted; null: none. */
   invitation: JsonObject | null;
-  /** What an anonymous user gets when the code is redeemed. */
+  /** Changes that an anonymous user gets when the code is redeemed. */
   link?: { email: string; passwordHash: string };
 }
 

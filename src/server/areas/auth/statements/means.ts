@@ -90,7 +90,7 @@ export const unmarkIdentities = writing((db, v: { userId: string }) =>
   db.update(identities).set({ emailVerified: false }).where(eq(identities.userId, v.userId)),
 );
 
-/** Those whose provider has not verified the user's present address. */
+/** Identities whose provider has not verified the user's present address. */
 export const deleteUnverifiedIdentities = writing((db, v: { userId: string }) =>
   db.delete(identities).where(and(eq(identities.userId, v.userId), eq(identities.emailVerified, false))),
 );

@@ -15,7 +15,7 @@ export type TryOpening = (dataDirectory: string) => Promise<void>;
 
 export interface Verification {
   file: string;
-  /** Where the scratch folder is made; default: beside the file. */
+  /** Folder in which the scratch folder is made; default: beside the file. */
   scratch?: string | undefined;
   tryOpening: TryOpening;
   signal: AbortSignal;

@@ -29,7 +29,7 @@ export const SEGMENT_MAX_BYTES = 32 * 1024 ** 2;
 export const SNAPSHOT_TRIES_MAX = 200;
 /** The lowest level compresses differences nearly as well as the others. */
 export const ZSTD_LEVEL = 1;
-/** How often contents and files are compared with what is known. */
+/** Interval in which contents and files are compared with what is known. */
 export const RECONCILE_EVERY_MS = HOUR_MS;
 /** Ages are compared after this time, so that objects are deleted a little later rather than early. */
 export const RETENTION_EVERY_MS = HOUR_MS;

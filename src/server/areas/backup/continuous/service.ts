@@ -22,13 +22,13 @@ import {
 import type { PassFailure } from "./ship/ship-job.ts";
 import type { PassAnswer, PassRequest, ShipSettings } from "./ship/shipper.ts";
 
-/** How the continuous backup is. */
+/** Status of the continuous backup. */
 export interface ContinuousState {
   ok: boolean;
   /** Age of the oldest commit that is not in the store; 0: all are. */
   lagMs: number;
   lagBytes: number;
-  /** When a pass last brought everything to the store; null: not since the start. */
+  /** Time at which a pass last brought everything to the store; null: not since the start. */
   lastAt: Millis | null;
   verifiedAt: Millis | null;
   /** Whether the last verification succeeded; null: there was none. */

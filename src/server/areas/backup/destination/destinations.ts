@@ -27,7 +27,7 @@ export interface StoredBackup {
   sizeBytes: number;
 }
 
-/** Where backups are stored. Errors of its methods: BackupError, or those of the file system. */
+/** Destination of backups. Errors of its methods: BackupError, or those of the file system. */
 export interface Destination {
   /** Name in messages. */
   readonly name: string;

@@ -71,7 +71,7 @@ function parseNote(note: string | null): Verified {
 export interface PresentBackups {
   /** The newest backup by name; null: none. */
   newest: { at: Millis; sizeBytes: number } | null;
-  /** When a backup was last verified; null: never. */
+  /** Time of the last verification; null: never. */
   verifiedAt: Millis | null;
   /** Whether a backup that could not be verified is newer than all others. */
   hasLastFailed: boolean;

@@ -101,7 +101,7 @@ export class Asker implements RightOwner {
   hasMissedView = false;
   /** Value of `right.commitCount` when the latest evaluation began. */
   #askedAt = 0;
-  /** When the subscriptions were last told of another view. The first one is told at once. */
+  /** Time at which the subscriptions were last told of another view. The first one is told at once. */
   #toldAt: Millis = Number.NEGATIVE_INFINITY;
   /** Cancels the wait for the next telling; null when none is scheduled. */
   #cancelTelling: (() => void) | null = null;

@@ -14,7 +14,7 @@ interface Follower {
 interface Followed {
   readonly sources: readonly string[];
   readonly followers: Set<Follower>;
-  /** When its subscriptions were last told. The first change is told at once. */
+  /** Time at which its subscriptions were last told. The first change is told at once. */
   toldAt: Millis;
   /** Cancels the next telling; null when none is due. */
   cancel: (() => void) | null;

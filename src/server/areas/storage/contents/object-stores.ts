@@ -10,7 +10,7 @@ import { CLAIM_TIMEOUT_MS, SWEEP_REMOTE_GRACE_MS } from "../limits.ts";
 import type { FileStore, RemoteFiles, SweptPlace } from "../model/types.ts";
 import { createS3Files } from "./s3-files.ts";
 
-/** How object stores are used. `own`: they are marked as this data directory's, written and swept. `readOnly`: for a drill. */
+/** Use of object stores. `own`: they are marked as this data directory's, written and swept. `readOnly`: for a drill. */
 export type ObjectStoresMode = { mode: "own"; takeOver: boolean } | { mode: "readOnly" };
 
 export interface ObjectStores {

@@ -17,7 +17,7 @@ export interface ThumbRequest {
   /** Processor time that decoding may take. */
   processorMs: number;
   path: string;
-  /** Where the thumbnail is written before the rename. The server removes this file after it has killed the process. */
+  /** Path to which the thumbnail is written before the rename. The server removes this file after it has killed the process. */
   unfinishedPath: string;
 }
 

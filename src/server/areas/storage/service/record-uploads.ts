@@ -16,7 +16,7 @@ interface Deps {
   clock: Clock;
 }
 
-/** Who sends files, and to the records of which file of tables. */
+/** Sender of files, and the database file of the records that get them. */
 export type Sender = RecordPlace & { ownerId: string | null };
 
 interface Staged {

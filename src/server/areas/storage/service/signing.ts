@@ -190,7 +190,7 @@ const roleOf = (principal: Principal): string | null => (principal.kind === "use
 
 export const usedUp = () => unauthorized("This upload URL has been used");
 
-/** What a signed URL allows. The token of an upload names the grant that it consumes; that of a download has none. */
+/** Rights of a signed URL. The token of an upload names the grant that it consumes; that of a download has none. */
 export interface SignedClaim {
   method: "GET" | "PUT";
   bucket: string;
@@ -200,7 +200,7 @@ export interface SignedClaim {
   grantId: string | null;
   /** Content type that an upload must declare; null: any type. */
   contentType: string | null;
-  /** Who asked for a download, as encoded by `signerOf`; null for uploads and for a URL of an earlier version. */
+  /** Caller that asked for a download, as encoded by `signerOf`; null for uploads and for a URL of an earlier version. */
   signer: string | null;
 }
 

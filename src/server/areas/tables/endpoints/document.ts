@@ -33,7 +33,7 @@ export function describeTables(namespaces: ReadonlyMap<string, Namespace>, servi
   return described;
 }
 
-/** What can be done with a view. */
+/** Operations of a view. */
 const OF_VIEWS: readonly string[] = ["list", "count", "aggregate", "get"];
 
 const nameOf = ({ namespace, name }: TableModel): string => `${namespace}.${name}`;

@@ -44,7 +44,7 @@ export function bound({ sql, params }: SqlCondition, values: readonly SqlValue[]
 export interface Form {
   equality: "=" | "IS";
   /**
-   * How several references are compared: `test` looks each record up in their index, `enter` finds the records by it. The latter takes
+   * Way in which several references are compared: `test` looks each record up in their index, `enter` finds the records by it. The latter takes
    * as long as there are records with the id.
    */
   links: "test" | "enter";

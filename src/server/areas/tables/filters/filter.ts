@@ -116,7 +116,7 @@ interface FilterOptions {
   conditionsMax: number;
   /** Whether relations are taken, as in rules; false by default. */
   takesRelations?: boolean;
-  /** What the sender of a request may read of the tables that its relations ask. Absent: relations are not taken. */
+  /** Records that the sender of a request may read of the tables that its relations ask. Absent: relations are not taken. */
   readable?: ReadableTables;
 }
 
@@ -127,7 +127,7 @@ export interface OwnAddress {
 }
 
 /**
- * What a caller may read, by table: everything, the records that match a filter, or nothing. Errors: 403 for a table whose rule looks
+ * Rights of a caller to read tables, by table: everything, the records that match a filter, or nothing. Errors: 403 for a table whose rule looks
  * at each record. `seesAddresses`: also hidden ones in the table of users; false by default. `own`: the caller's own address.
  */
 export type ReadableTables = ((model: TableModel) => "all" | "nothing" | ParsedFilter) & {

@@ -91,7 +91,7 @@ export function relatedCost(cost: ReadCost, filter: ParsedFilter): ReadCost {
 export const hasHeavyRelation = (filter: ParsedFilter): boolean =>
   relationsIn(filter).some((relation) => (placesOf(relation) ?? Number.POSITIVE_INFINITY) > RELATION_PLACES_MAX);
 
-/** What of a relation enters its index: conditions and comparisons with the outer record, by equality. */
+/** Parts of a relation that enter its index: conditions and comparisons with the outer record, by equality. */
 export interface Entering {
   conditions: readonly Condition[];
   joins: readonly Join[];

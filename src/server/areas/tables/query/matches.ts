@@ -17,7 +17,7 @@ import type { ListRequest } from "./list-query.ts";
 /** Matches of a request. The condition is null for all records. */
 export interface Matches {
   where: SqlCondition | null;
-  /** The same condition without entering an R-tree. */
+  /** The condition without entering an R-tree. */
   tested: SqlCondition | null;
   /** Index that finds the matches without examining other records; null when there is none. */
   index: CoveringIndex | null;

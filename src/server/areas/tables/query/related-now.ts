@@ -26,7 +26,7 @@ import type { Queries } from "../lookups/lookup-source.ts";
 import { OPERATORS } from "../model/operators.ts";
 import { settledBy } from "../rules/relations.ts";
 
-/** What the relations of a request have examined so far. */
+/** Number of records that the relations of a request have examined so far, and their bytes. */
 export interface Examined {
   rows: number;
   bytes: number;

@@ -18,7 +18,7 @@ import { CascadeTooLarge, referringOf } from "./referring.ts";
 
 type Queries = Pick<Transaction, "query">;
 
-/** What refers to users, whose accounts are deleted however much that is. */
+/** References to users, which a deleted account's steps end, however many there are. */
 export interface AccountSteps {
   /** Whether other records refer to the user. */
   isReferred(queries: Queries, id: string): boolean;

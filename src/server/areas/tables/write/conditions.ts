@@ -58,7 +58,7 @@ export function createConditions({ rights, asking }: { rights: RecordRights; ask
   };
 }
 
-/** What the relations of filters may ask, before the transaction and in it; `now` is null where they name no table. */
+/** Tables that the relations of filters may ask, before the transaction and in it; `now` is null where they name no table. */
 interface Readings {
   before: (model: TableModel) => ReadableTables;
   now: ((context: WriteContext) => ReadableTables) | null;

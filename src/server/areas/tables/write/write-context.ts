@@ -61,7 +61,7 @@ export interface WriteContext {
   linkedIds: number;
   /** Cost of the conditions of `if` so far. [TB303] */
   conditionCost: number;
-  /** What the relations of conditions have examined so far. [TB611] */
+  /** Number of records that the relations of conditions have examined so far. [TB611] */
   related: Examined;
   /** Number of grants determined again in this transaction. */
   grantsAsked: number;

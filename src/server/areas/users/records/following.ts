@@ -94,7 +94,7 @@ class Following implements FollowingRecords {
   /** Records whose references end beside requests: those of deletions that a crash has interrupted. */
   readonly #resumed = new Set<string>();
   #resuming: Promise<void> = Promise.resolve();
-  /** What carries changes out now, and what does so after it. */
+  /** The pass that carries changes out now, and the pass behind it. */
   #carrying: Promise<void> | null = null;
   #carryingNext: Promise<void> | null = null;
   readonly #stopping = new AbortController();

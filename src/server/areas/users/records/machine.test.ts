@@ -13,7 +13,7 @@ interface SystemFile {
 }
 interface DataFile {
   records: Map<string, AccountMembers & { bio: string }>;
-  /** How many other records refer to one; a foreign key, as it were. */
+  /** Number of other records that refer to one, like a foreign key. */
   references: Map<string, number>;
   asked: AskedChange[];
   lastAsked: number;

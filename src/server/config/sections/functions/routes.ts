@@ -41,7 +41,7 @@ export type FunctionsApi<App = AppAccess> = Elysia<
     schema: None;
     standaloneSchema: None;
     macro: {
-      /** Who may call the route. Absent: a signed-in user. */
+      /** Callers that the route allows. Absent: a signed-in user. */
       access?: RouteAccess;
       /** The timeout in seconds, after which a handler's answer is 503; 60 by default. */
       timeout?: number;

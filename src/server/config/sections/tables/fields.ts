@@ -41,7 +41,7 @@ const ReferenceShape = Type.Object({
   table: text(),
   /** The referenced column; `id` by default, else a unique field. */
   column: Type.Optional(text()),
-  /** As `onDelete` of the field. */
+  /** The field's `onDelete`. */
   onDelete: Type.Optional(OnDelete),
 });
 export interface Reference extends Static<typeof ReferenceShape> {}

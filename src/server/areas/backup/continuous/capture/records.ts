@@ -4,7 +4,7 @@ export interface FileStamp {
   bytes: number;
 }
 
-/** What the server notes for the process that stores it, in the order in which it happened. Bytes of some follow their record. */
+/** Record of an event, written by the server for the storing process, in the order of the events. Bytes of some follow their record. */
 export type SpoolRecord =
   | {
       /** A database was opened. Bytes: the content with which it was made. */

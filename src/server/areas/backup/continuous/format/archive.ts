@@ -13,7 +13,7 @@ import {
   segmentKey,
 } from "./manifest.ts";
 
-/** What a store has, as its manifest and the segments behind it say. */
+/** Contents of a store, by its manifest and the segments behind it. */
 export class Archive {
   readonly manifest: Manifest;
   readonly #byId = new Map<string, StoredFile>();

@@ -6,7 +6,7 @@ const MAGIC = Buffer.from("PLATCB01");
 const LENGTH_BYTES = 4;
 const HASH_BYTES = 32;
 
-/** Where a block lies in its object. */
+/** Position of a block in its object. */
 export interface Span {
   offset: number;
   length: number;

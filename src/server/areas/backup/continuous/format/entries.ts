@@ -11,7 +11,7 @@ export type ChangedPage = readonly [page: number, base: string | null, result: s
  */
 export type EntryKind = "commit" | "scan" | "full";
 
-/** Which state of a file an entry makes. */
+/** State of a file that an entry makes. */
 export interface Position {
   /** Number and nonce of the commit. 0: the file has no commit yet, or is one of d1, which has no numbers. */
   number: number;

@@ -57,7 +57,7 @@ export interface PlainVersion {
   place: number;
 }
 
-/** What the manifest says of a segment. */
+/** Entry of the manifest for a segment. */
 export interface SegmentFacts {
   counter: number;
   key: string;

@@ -32,7 +32,7 @@ export interface DatabasesToRestore {
   files: readonly StoredFile[];
   /** The last place of the moment; null: the newest. */
   place: number | null;
-  /** Where the files are written. */
+  /** Folder to which the files are written. */
   folder: string;
   signal: AbortSignal;
   onProgress: (bytes: number) => void;

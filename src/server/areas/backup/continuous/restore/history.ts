@@ -2,7 +2,7 @@ import type { Store } from "../store/store.ts";
 import { rangeOf } from "./moment.ts";
 import { requireArchive } from "./restore.ts";
 
-/** What can be restored from a store. Times are ISO 8601. */
+/** Moments and files that can be restored from a store. Times are ISO 8601. */
 export interface History {
   from: string;
   to: string;

@@ -4,7 +4,7 @@ import { type Archive, readSegment, segmentsOf } from "../format/archive.ts";
 import type { SegmentFacts } from "../format/manifest.ts";
 import type { Store } from "../store/store.ts";
 
-/** What can be restored. */
+/** Moments that can be restored. */
 export interface Range {
   from: number;
   to: number;

@@ -22,7 +22,7 @@ export interface CopyFile {
 }
 
 export interface Scanned {
-  /** Where the file is; number 0: it has no commit row, or nothing was committed. */
+  /** Commit that the file holds; number 0: it has no commit row, or nothing was committed. */
   row: (Position & { file: string }) | null;
   commitPage: number;
   pageBytes: number;
@@ -43,9 +43,9 @@ interface ScanOptions {
   /** Identifies the file in the description of a copy; the commit row's id, if there is one, goes before it. */
   id: string;
   path: string;
-  /** What is known; null: nothing, so every page is copied. */
+  /** Page hashes of the stored state; null: none, so every page is copied. */
   known: PageHashes | null;
-  /** Where a large copy is written. */
+  /** Path to which a large copy is written. */
   temporary: string;
   /** Position of a file without commit row. */
   position: Position;

@@ -45,7 +45,7 @@ const ENDING = ".db";
 const D1 = "d1/";
 const COPY_ENDING = ".copy";
 
-/** What the server says about itself with each pass. */
+/** Settings of the server, sent with each pass. */
 export interface ShipSettings {
   dataDirectory: string;
   to: StorePlace;
@@ -76,7 +76,7 @@ export interface PassAnswer {
   hasMore: boolean;
   /** Files of which commits were missed, and that are copied anew. */
   broken: string[];
-  /** What could not be done, and will be tried again. */
+  /** Problems of steps that will be tried again. */
   problems: string[];
   verifiedAt: number | null;
 }

@@ -6,7 +6,7 @@ import { PageHashes } from "../format/pages.ts";
 
 const LINE_END = 0x0a;
 
-/** What is known of a file as it is in the store. */
+/** State of a file in the store, as the storing process knows it. */
 export interface KnownFile {
   hashes: PageHashes;
   /** Hash of the entry that has made this state. */

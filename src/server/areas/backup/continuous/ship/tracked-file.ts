@@ -27,7 +27,7 @@ export interface Tracked {
   openedPlace: number | null;
   lastOpenedPlace: number;
   stamp: FileStamp | null;
-  /** Where the next frames of the WAL begin; null: at its beginning, as the file was opened, or they are not known. */
+  /** Position of the next frames in the WAL; null: at its beginning, as the file was opened, or they are not known. */
   frames: { salts: number; next: number } | null;
   /** The state of the hashes that were kept last. */
   saved: { entry: string; stamp: FileStamp | null; at: number } | null;

@@ -30,7 +30,7 @@ export interface StoredObject {
   bytes: number;
 }
 
-/** Where a continuous backup lies. Keys have `/`. Errors of its methods: BackupError, or those of the file system. */
+/** Store of a continuous backup. Keys have `/`. Errors of its methods: BackupError, or those of the file system. */
 export interface Store {
   /** Name in messages. */
   readonly name: string;
