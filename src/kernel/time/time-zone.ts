@@ -2,12 +2,6 @@ import { BoundedMap } from "../bounded-map.ts";
 import { ZONE_DAYS_MAX, ZONES_MAX } from "../limits.ts";
 import { DAY_MS, SECOND_MS } from "./duration.ts";
 
-/** A time zone of the IANA database. */
-export interface TimeZone {
-  /** Offset from UTC at a time, in milliseconds; negative west of it. Historic offsets have seconds. */
-  offsetAt(time: number): number;
-}
-
 const UTC: TimeZone = { offsetAt: () => 0 };
 const zones = new BoundedMap<string, TimeZone>(ZONES_MAX);
 
@@ -51,10 +45,13 @@ interface Day {
   changesAt: number;
 }
 
+/** A time zone of the IANA database. */
+export type TimeZone = ReturnType<typeof cachedByDay>;
+
 /**
  * Caches offsets by day. Clocks change at most once in a day of UTC, so two readings and, on such days, a search tell the offset.
  */
-function cachedByDay(read: (time: number) => number): TimeZone {
+function cachedByDay(read: (time: number) => number) {
   const days = new Map<number, Day>();
   let last = Number.NaN;
   let lastDay: Day = { before: 0, after: 0, changesAt: 0 };
@@ -70,7 +67,8 @@ function cachedByDay(read: (time: number) => number): TimeZone {
     return day;
   };
   return {
-    offsetAt(time) {
+    /** Offset from UTC at a time, in milliseconds; negative west of it. Historic offsets have seconds. */
+    offsetAt(time: number): number {
       const index = Math.floor(time / DAY_MS);
       if (index !== last) {
         lastDay = dayOf(index);

@@ -1,17 +1,8 @@
 import type { Clock } from "../clock.ts";
 
-/** Decides when waiting rows are written: shortly after the first arrives, at once for a reader, and at the stop. */
-export interface WriteBehind {
-  /** Plans a write. Call it when rows are waiting. */
-  wake(): void;
-  /** Resolves when everything that was waiting at the call has been written, or has failed to be. */
-  flush(): Promise<void>;
-  /** Writes everything that is waiting; nothing is scheduled afterwards. */
-  stop(): Promise<void>;
-}
-
 /**
- * Creates a write-behind buffer. `writeAll` writes everything that is waiting and resolves to whether some of it must be retried.
+ * Creates a write-behind buffer, which decides when waiting rows are written: shortly after the first arrives, at once for a reader,
+ * and at the stop. `writeAll` writes everything that is waiting and resolves to whether some of it must be retried.
  * It never rejects. `delayMs`: how long rows wait for others; `retryMs`: delay before a retry.
  */
 export function createWriteBehind(deps: {
@@ -19,7 +10,7 @@ export function createWriteBehind(deps: {
   delayMs: number;
   retryMs: number;
   writeAll: () => Promise<boolean>;
-}): WriteBehind {
+}) {
   const { clock, delayMs, retryMs, writeAll } = deps;
   let cancelTimer: (() => void) | null = null;
   let running: Promise<void> | null = null;
@@ -40,6 +31,7 @@ export function createWriteBehind(deps: {
     running = null;
     if (mustRetry) schedule(retryMs);
   };
+  /** Resolves when everything that was waiting at the call has been written, or has failed to be. */
   const flush = (): Promise<void> => {
     if (running === null) {
       running = run();
@@ -54,9 +46,11 @@ export function createWriteBehind(deps: {
   };
 
   return {
-    wake: () => schedule(delayMs),
+    /** Plans a write. Call it when rows are waiting. */
+    wake: (): void => schedule(delayMs),
     flush,
-    async stop() {
+    /** Writes everything that is waiting; nothing is scheduled afterwards. */
+    async stop(): Promise<void> {
       isStopped = true;
       await flush();
       cancelTimer?.();

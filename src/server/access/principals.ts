@@ -25,37 +25,7 @@ export interface AdministratorSessions {
 /** The session id of a user whom code of the server acts as. */
 const NO_SESSION = "";
 
-export interface Principals {
-  /**
-   * Identifies the caller from headers. A service key takes precedence over an administrator's session, and both over a token
-   * [AC8]. Errors: 401 `Invalid service key`, `Invalid token`, `Token expired`, a session that has ended; 403 for a key used from
-   * an address outside its `ips`; those of `actAs`. `address` is called only for keys with `ips`.
-   */
-  ofHeaders(headers: Headers, address: () => string): MaybePromise<Principal>;
-  /**
-   * Whether the headers contain a service key or an administrator's session, valid or not. If so, `ofHeaders` ignores everything
-   * else: it returns a key, whom a key acts as, or an error.
-   */
-  showsKey(headers: Headers): boolean;
-  /** Whether the headers contain a valid service key or administrator's session. */
-  isKeyHolder(headers: Headers, address: () => string): boolean;
-  /** Identifies the caller from an access token alone, as WebSocket messages carry it. Errors: those of `ofHeaders` for a token. */
-  ofToken(token: string): MaybePromise<Principal & { kind: "user" }>;
-  /** Returns the key of a single-use ticket. null: it is no ticket. Errors: 401; 403 from an address outside the key's `ips`. */
-  ofTicket(ticket: string, address: () => string): ServiceKeyPrincipal | null;
-  /**
-   * Checks a key when something that it has issued is used. Errors: 401 where `isPresent` is false; 403 from an address outside its
-   * `ips`.
-   */
-  requireUsable(key: ServiceKeyPrincipal, address: () => string): void;
-  /** Whether the key behind the caller, and the session that it was signed in with, are still valid. True where there is none. */
-  isPresent(principal: Principal): boolean;
-  /**
-   * Checks the caller after an await, such as for a body: meanwhile the session or key may have ended, a new password may have
-   * invalidated the token, or the user may have another role, which no rule has evaluated. Errors: 401.
-   */
-  requirePresent(principal: Principal): void;
-}
+export type Principals = ReturnType<typeof createPrincipals>;
 
 export function createPrincipals(deps: {
   serviceKeys: ServiceKeys;
@@ -64,7 +34,7 @@ export function createPrincipals(deps: {
   /** The administrators' sessions; null: there is no dashboard. */
   administrators: () => AdministratorSessions | null;
   account: (id: string) => Account | null;
-}): Principals {
+}) {
   const present = (claims: AccessClaims): Principal & { kind: "user" } => {
     const session = deps.sessions.find(claims.sessionId, claims.userId);
     if (session === null || session.tokenVersion !== claims.version) throw unauthorized("Invalid token");
@@ -85,7 +55,9 @@ export function createPrincipals(deps: {
       }),
     };
   };
-  const ofToken = (token: string) => chain(deps.tokens.verify(token), present);
+  /** Identifies the caller from an access token alone, as WebSocket messages carry it. Errors: those of `ofHeaders` for a token. */
+  const ofToken = (token: string): MaybePromise<Principal & { kind: "user" }> =>
+    chain(deps.tokens.verify(token), present);
 
   /** Returns the administrators' sessions; null: the headers contain no session, or there is no dashboard. */
   const administratorsOf = (headers: Headers): AdministratorSessions | null =>
@@ -105,13 +77,18 @@ export function createPrincipals(deps: {
     return ofToken(authorization.slice("bearer ".length).trim());
   };
 
-  const isPresent: Principals["isPresent"] = (principal) => {
+  /** Whether the key behind the caller, and the session that it was signed in with, are still valid. True where there is none. */
+  const isPresent = (principal: Principal): boolean => {
     const behind = keyBehind(principal);
     if (behind === null) return true;
     if (deps.serviceKeys.named(behind.key) === null) return false;
     return behind.session === undefined || deps.administrators()?.isPresent(behind.session) === true;
   };
-  const requireUsable: Principals["requireUsable"] = (key, address) => {
+  /**
+   * Checks a key when something that it has issued is used. Errors: 401 where `isPresent` is false; 403 from an address outside its
+   * `ips`.
+   */
+  const requireUsable = (key: ServiceKeyPrincipal, address: () => string): void => {
     if (!isPresent(key)) throw unauthorized("The session has ended");
     deps.serviceKeys.checkAddress(key.name, address);
   };
@@ -127,18 +104,28 @@ export function createPrincipals(deps: {
   return {
     ofToken,
     isPresent,
-    requirePresent(principal) {
+    /**
+     * Checks the caller after an await, such as for a body: meanwhile the session or key may have ended, a new password may have
+     * invalidated the token, or the user may have another role, which no rule has evaluated. Errors: 401.
+     */
+    requirePresent(principal: Principal): void {
       if (!isPresent(principal)) throw new InvalidServiceKey();
       if (principal.kind === "user" && !isSame(principal)) throw unauthorized("Invalid token");
     },
-    ofTicket(ticket, address) {
+    /** Returns the key of a single-use ticket. null: it is no ticket. Errors: 401; 403 from an address outside the key's `ips`. */
+    ofTicket(ticket: string, address: () => string): ServiceKeyPrincipal | null {
       const keyHolder = deps.administrators()?.ofTicket(ticket) ?? null;
       if (keyHolder !== null) requireUsable(keyHolder, address);
       return keyHolder;
     },
     requireUsable,
-    showsKey: (headers) => headers.has(SERVICE_KEY_HEADER) || administratorsOf(headers) !== null,
-    isKeyHolder(headers, address) {
+    /**
+     * Whether the headers contain a service key or an administrator's session, valid or not. If so, `ofHeaders` ignores everything
+     * else: it returns a key, whom a key acts as, or an error.
+     */
+    showsKey: (headers: Headers): boolean => headers.has(SERVICE_KEY_HEADER) || administratorsOf(headers) !== null,
+    /** Whether the headers contain a valid service key or administrator's session. */
+    isKeyHolder(headers: Headers, address: () => string): boolean {
       try {
         return keyHolderOf(headers, address) !== null;
       } catch (cause) {
@@ -146,7 +133,12 @@ export function createPrincipals(deps: {
         throw cause;
       }
     },
-    ofHeaders(headers, address) {
+    /**
+     * Identifies the caller from headers. A service key takes precedence over an administrator's session, and both over a token
+     * [AC8]. Errors: 401 `Invalid service key`, `Invalid token`, `Token expired`, a session that has ended; 403 for a key used from
+     * an address outside its `ips`; those of `actAs`. `address` is called only for keys with `ips`.
+     */
+    ofHeaders(headers: Headers, address: () => string): MaybePromise<Principal> {
       const caller = callerOf(headers, address);
       const target = headers.get(ACT_AS_HEADER);
       return target === null ? caller : chain(caller, (principal) => actAs(principal, target, deps.account));

@@ -26,26 +26,19 @@ export interface AccessClaims {
   validFromMs: number;
 }
 
-export interface TokenVerifier {
-  /** Verifies a token. Errors: 401 `Invalid token` (signature, form, claims), then 401 `Token expired`. */
-  verify(token: string): MaybePromise<AccessClaims>;
-}
-
 /** The public keys of ES256 tokens. */
 export interface TokenPublicKeys {
   /** Returns the key of that id; null: there is none. */
   publicKey(kid: string): CryptoKey | null;
 }
 
+export type TokenVerifier = ReturnType<typeof createTokenVerifier>;
+
 /**
  * Creates the verifier. The UTF-8 bytes of `secret` are the HS256 key; with `keys` ES256 is accepted too. No other algorithm is, and
  * a key fits one algorithm alone. [AC7]
  */
-export function createTokenVerifier(deps: {
-  secret: string;
-  keys: TokenPublicKeys | null;
-  clock: Clock;
-}): TokenVerifier {
+export function createTokenVerifier(deps: { secret: string; keys: TokenPublicKeys | null; clock: Clock }) {
   const { keys } = deps;
   const secretKey = new TextEncoder().encode(deps.secret);
   const algorithms = keys === null ? ["HS256"] : ["HS256", "ES256"];
@@ -77,7 +70,8 @@ export function createTokenVerifier(deps: {
   };
 
   return {
-    verify(token) {
+    /** Verifies a token. Errors: 401 `Invalid token` (signature, form, claims), then 401 `Token expired`. */
+    verify(token: string): MaybePromise<AccessClaims> {
       if (token.length > TOKEN_LENGTH_MAX) throw unauthorized("Invalid token");
       const known = verified.get(token);
       return known === undefined ? check(token) : unexpired(known);

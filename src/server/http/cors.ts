@@ -5,20 +5,13 @@ const ALLOWED_HEADERS =
   "Authorization, Content-Type, X-Platform-Service-Key, Idempotency-Key, Range, If-Range, If-None-Match";
 const EXPOSED_HEADERS = "X-Request-Id, ETag, Content-Range, Retry-After, Idempotent-Replay";
 
-export interface Cors {
-  /** Adds the headers that a browser of this origin needs; requests without `Origin` get at most `Vary`. */
-  decorate(headers: Record<string, string>, request: Request): void;
-  /** Whether `decorate` adds anything. */
-  isConcerned(request: Request): boolean;
-  /** Returns the headers of the answer to a preflight. */
-  preflight(request: Request, allow: string): Record<string, string>;
-}
-
 /** Headers of every answer of a drill, so that the copy is not mistaken for the server. */
 export const DRILL_HEADERS = { "x-platform-drill": "1" } as const;
 
+export type Cors = ReturnType<typeof createCors>;
+
 /** Creates the CORS policy. `always` are headers of every answer, with or without `Origin`. */
-export function createCors(config: PlatformConfig["cors"] = {}, always: Readonly<Record<string, string>> = {}): Cors {
+export function createCors(config: PlatformConfig["cors"] = {}, always: Readonly<Record<string, string>> = {}) {
   const allowed = config.origin ?? "*";
   const anyOrigin = allowed === "*" || (Array.isArray(allowed) && allowed.includes("*"));
   const isByOrigin = !anyOrigin || config.credentials === true;
@@ -29,6 +22,7 @@ export function createCors(config: PlatformConfig["cors"] = {}, always: Readonly
   const exposed = [EXPOSED_HEADERS, ...shown].join(", ");
   const isMarked = Object.keys(always).length > 0;
 
+  /** Adds the headers that a browser of this origin needs; requests without `Origin` get at most `Vary`. */
   const decorate = (headers: Record<string, string>, request: Request): void => {
     if (isMarked) Object.assign(headers, always);
     const origin = request.headers.get("origin");
@@ -44,8 +38,10 @@ export function createCors(config: PlatformConfig["cors"] = {}, always: Readonly
 
   return {
     decorate,
-    isConcerned: ({ headers }) => isMarked || isByOrigin || headers.has("origin"),
-    preflight(request, allow) {
+    /** Whether `decorate` adds anything. */
+    isConcerned: ({ headers }: Request): boolean => isMarked || isByOrigin || headers.has("origin"),
+    /** Returns the headers of the answer to a preflight. */
+    preflight(request: Request, allow: string): Record<string, string> {
       const headers: Record<string, string> = { allow };
       decorate(headers, request);
       if (headers["access-control-allow-origin"] === undefined) return headers;

@@ -21,16 +21,9 @@ interface Window {
 }
 
 /** Counts per key in fixed windows that begin with a key's first hit. */
-export interface RateLimiter {
-  /** Counts one hit. Errors: 429 with `Retry-After` once the window is full. */
-  hit(key: string): void;
-  /** Checks the limit without counting: for limits on failures, which are counted when they happen. */
-  check(key: string): void;
-  /** Counts without refusing. */
-  count(key: string): void;
-}
+export type RateLimiter = ReturnType<typeof createRateLimiter>;
 
-export function createRateLimiter(limit: RateLimit, clock: Clock): RateLimiter {
+export function createRateLimiter(limit: RateLimit, clock: Clock) {
   const windows = new BoundedMap<string, Window>(COUNTED_KEYS_MAX);
 
   const current = (key: string): Window => {
@@ -49,16 +42,19 @@ export function createRateLimiter(limit: RateLimit, clock: Clock): RateLimiter {
   };
 
   return {
-    hit(key) {
+    /** Counts one hit. Errors: 429 with `Retry-After` once the window is full. */
+    hit(key: string): void {
       const window = current(key);
       if (window.count >= limit.requests) refuse(window);
       window.count++;
     },
-    check(key) {
+    /** Checks the limit without counting: for limits on failures, which are counted when they happen. */
+    check(key: string): void {
       const window = current(key);
       if (window.count >= limit.requests) refuse(window);
     },
-    count(key) {
+    /** Counts without refusing. */
+    count(key: string): void {
       current(key).count++;
     },
   };

@@ -35,18 +35,15 @@ const PHASES = {
 } as const;
 export type Phase = keyof typeof PHASES;
 
-export interface Stopping {
-  add(phase: Phase, name: string, part: Stoppable): void;
-  /** Stops all parts, whatever one of them throws. Errors: an AggregateError of what they threw, after the last of them. */
-  stop(): Promise<void>;
-}
+export type Stopping = ReturnType<typeof createStopping>;
 
 /** Collects the opened parts of a platform that have to be stopped. */
-export function createStopping(deps: { clock: Clock; logger: Logger }): Stopping {
+export function createStopping(deps: { clock: Clock; logger: Logger }) {
   const parts: { phase: string; name: string; part: Stoppable }[] = [];
   return {
-    add: (phase, name, part) => void parts.push({ phase, name, part }),
-    stop() {
+    add: (phase: Phase, name: string, part: Stoppable): void => void parts.push({ phase, name, part }),
+    /** Stops all parts, whatever one of them throws. Errors: an AggregateError of what they threw, after the last of them. */
+    stop(): Promise<void> {
       const phases = Object.entries(PHASES).map(([phase, untilMs]) =>
         parts
           .filter((part) => part.phase === phase)

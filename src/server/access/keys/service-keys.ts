@@ -7,25 +7,6 @@ import type { ServiceKeyConfig } from "../../config/types.ts";
 import type { Principal } from "../principal.ts";
 import { createScopes, EVERY_SCOPE } from "./scopes.ts";
 
-export interface ServiceKeys {
-  /**
-   * Identifies a key. Errors: 401 `Invalid service key` for an unknown, empty or expired key; 403 from an address outside its
-   * `ips`. `address` is called only for keys with `ips`.
-   */
-  identify(key: string, address: () => string): ServiceKeyPrincipal;
-  /** Returns the key with this name; null if the config no longer has it, or it has expired. */
-  named(name: string): ServiceKeyPrincipal | null;
-  /**
-   * Returns a hash of the key with this name, which changes with the key and is useless without the server's secret; null as for
-   * `named`.
-   */
-  stampOf(name: string): string | null;
-  /** Returns when the key with this name was last used since the start; null: not since then, or no such key. */
-  lastUsed(name: string): Millis | null;
-  /** Checks that the key with this name may be used from this address. `address` is called only for keys with `ips`. Errors: 403. */
-  checkAddress(name: string, address: () => string): void;
-}
-
 export type ServiceKeyPrincipal = Extract<Principal, { kind: "serviceKey" }>;
 
 /** The name of the data directory's root key. */
@@ -45,13 +26,15 @@ const digestOf = (key: string, into = new Uint8Array(Bun.SHA256.byteLength)): Ui
   return into;
 };
 
+export type ServiceKeys = ReturnType<typeof createServiceKeys>;
+
 export function createServiceKeys(deps: {
   rootKey: string;
   /** The server's secret. */
   secret: string;
   declared: Readonly<Record<string, ServiceKeyConfig>>;
   clock: Clock;
-}): ServiceKeys {
+}) {
   const { clock } = deps;
   const root: KnownKey = {
     digest: digestOf(deps.rootKey),
@@ -70,7 +53,11 @@ export function createServiceKeys(deps: {
   // One buffer for all calls, which are synchronous: no allocation per request.
   const digest = new Uint8Array(Bun.SHA256.byteLength);
   return {
-    identify(key, address) {
+    /**
+     * Identifies a key. Errors: 401 `Invalid service key` for an unknown, empty or expired key; 403 from an address outside its
+     * `ips`. `address` is called only for keys with `ips`.
+     */
+    identify(key: string, address: () => string): ServiceKeyPrincipal {
       digestOf(key, digest);
       // Compares with every key, even after a match, so that the time does not reveal which one matched.
       let found: KnownKey | null = null;
@@ -82,14 +69,22 @@ export function createServiceKeys(deps: {
       found.lastUsedAt = clock.now();
       return found.principal;
     },
-    named: (name) => find(name)?.principal ?? null,
-    stampOf(name) {
+    /** Returns the key with this name; null if the config no longer has it, or it has expired. */
+    named: (name: string): ServiceKeyPrincipal | null => find(name)?.principal ?? null,
+    /**
+     * Returns a hash of the key with this name, which changes with the key and is useless without the server's secret; null as for
+     * `named`.
+     */
+    stampOf(name: string): string | null {
       const key = find(name);
       if (key === null) return null;
       return new Bun.CryptoHasher("sha256", deps.secret).update(key.digest).digest("base64url");
     },
-    lastUsed: (name) => known.find(({ principal }) => principal.name === name)?.lastUsedAt ?? null,
-    checkAddress(name, address) {
+    /** Returns when the key with this name was last used since the start; null: not since then, or no such key. */
+    lastUsed: (name: string): Millis | null =>
+      known.find(({ principal }) => principal.name === name)?.lastUsedAt ?? null,
+    /** Checks that the key with this name may be used from this address. `address` is called only for keys with `ips`. Errors: 403. */
+    checkAddress(name: string, address: () => string): void {
       const key = find(name);
       if (key !== null) requireAddress(key, address);
     },

@@ -2,19 +2,6 @@ import type { DatabaseFile, ReadCaller, SqlValue } from "../../db/index.ts";
 import type { EventCounts, EventPage, EventQuery, EventRank, FunnelStep } from "./model.ts";
 import { encodeCursor, pointsOf } from "./query-parameters.ts";
 
-/** Queries over events, which all run in query processes. Errors: those of `DatabaseFile.read`. */
-export interface EventQueries {
-  /** Lists single events, newest first; none of summarised days. */
-  list(query: EventQuery, caller: ReadCaller): Promise<EventPage>;
-  count(query: EventQuery, caller: ReadCaller): Promise<EventCounts>;
-  /** Resolves to the JSON text of the whole series; points without events are 0. */
-  timeSeriesJson(query: EventQuery, caller: ReadCaller): Promise<string>;
-  /** Lists the most frequent names. */
-  top(query: EventQuery, caller: ReadCaller): Promise<EventRank[]>;
-  /** Counts the users who have done each step after the step before it. Summarised days do not count, as they have no user ids. */
-  funnel(query: EventQuery, caller: ReadCaller): Promise<FunnelStep[]>;
-}
-
 // Parameters of all statements: ?1 and ?2 the range, ?3 the name, ?4 the user (empty if not filtered).
 const ALL_PARAMETERS = "parameters AS (SELECT ?1, ?2, ?3, ?4)";
 
@@ -43,9 +30,13 @@ const paramsOf = ({ range, event, userId }: EventQuery): SqlValue[] => {
 
 type EventRow = [id: number, timestamp: number, userId: string | null, name: string, properties: string];
 
-export function createEventQueries(file: DatabaseFile): EventQueries {
+/** Queries over events, which all run in query processes. Errors: those of `DatabaseFile.read`. */
+export type EventQueries = ReturnType<typeof createEventQueries>;
+
+export function createEventQueries(file: DatabaseFile) {
   return {
-    async list(query, caller) {
+    /** Lists single events, newest first; none of summarised days. */
+    async list(query: EventQuery, caller: ReadCaller): Promise<EventPage> {
       const { after, limit } = query;
       const sql = `WITH ${ALL_PARAMETERS} SELECT id, timestamp, user_id, name, properties FROM events
         WHERE ${matching(query)} AND (timestamp, id) < (?5, ?6) ORDER BY timestamp DESC, id DESC LIMIT ?7`;
@@ -71,7 +62,7 @@ export function createEventQueries(file: DatabaseFile): EventQueries {
         hasMore,
       };
     },
-    async count(query, caller) {
+    async count(query: EventQuery, caller: ReadCaller): Promise<EventCounts> {
       const sql = `WITH ${ALL_PARAMETERS} SELECT sum(events), sum(users) FROM (
           SELECT count(*) AS events, count(DISTINCT user_id) AS users FROM events WHERE ${matching(query)}
           UNION ALL
@@ -79,7 +70,8 @@ export function createEventQueries(file: DatabaseFile): EventQueries {
       const [[totalEvents, uniqueUsers] = []] = await file.read(sql, paramsOf(query), { caller });
       return { totalEvents: Number(totalEvents), uniqueUsers: Number(uniqueUsers) };
     },
-    async timeSeriesJson(query, caller) {
+    /** Resolves to the JSON text of the whole series; points without events are 0. */
+    async timeSeriesJson(query: EventQuery, caller: ReadCaller): Promise<string> {
       const sql = `WITH RECURSIVE ${ALL_PARAMETERS},
         points(at) AS (SELECT ?6 UNION ALL SELECT at + ?5 FROM points WHERE at < ?7),
         series AS MATERIALIZED (SELECT point, sum(events) AS events FROM (
@@ -94,7 +86,8 @@ export function createEventQueries(file: DatabaseFile): EventQueries {
       const [[text] = []] = await file.read(sql, params, { caller });
       return String(text);
     },
-    async top(query, caller) {
+    /** Lists the most frequent names. */
+    async top(query: EventQuery, caller: ReadCaller): Promise<EventRank[]> {
       const sql = `WITH ${ALL_PARAMETERS} SELECT name, sum(events), sum(users) FROM (
           SELECT name, count(*) AS events, count(DISTINCT user_id) AS users FROM events WHERE ${matching(query)} GROUP BY name
           UNION ALL
@@ -107,7 +100,8 @@ export function createEventQueries(file: DatabaseFile): EventQueries {
         uniqueUsers: Number(users),
       }));
     },
-    async funnel({ range, steps }, caller) {
+    /** Counts the users who have done each step after the step before it. Summarised days do not count, as they have no user ids. */
+    async funnel({ range, steps }: EventQuery, caller: ReadCaller): Promise<FunnelStep[]> {
       const [counts = []] = await file.read(funnelOf(steps.length), [range.startMs, range.endMs, ...steps], { caller });
       return steps.map((eventName, step) => ({ eventName, users: Number(counts[step]) }));
     },

@@ -142,20 +142,10 @@ function inSteps<T>(rows: readonly T[], lengthOf: (row: T) => number): T[][] {
   return steps;
 }
 
-/** Accepted events that are not on disk yet; bounded in number and bytes. */
-export interface WaitingEvents {
-  /** Adds all or none. Errors: 503 above the bounds. */
-  add(events: readonly TrackedEvent[]): void;
-  /** Removes and returns all. */
-  take(): TrackedEvent[];
-  /** Adds events again, above the bounds if necessary, as they have been accepted before. */
-  putBack(events: readonly TrackedEvent[]): void;
-  readonly count: number;
-}
-
 const RETRY_AFTER = { "retry-after": "1" };
 
-export function createWaitingEvents(): WaitingEvents {
+/** Accepted events that are not on disk yet; bounded in number and bytes. */
+export function createWaitingEvents() {
   let waiting: TrackedEvent[] = [];
   let bytes = 0;
   const put = (events: readonly TrackedEvent[]): void => {
@@ -165,7 +155,8 @@ export function createWaitingEvents(): WaitingEvents {
     }
   };
   return {
-    add(events) {
+    /** Adds all or none. Errors: 503 above the bounds. */
+    add(events: readonly TrackedEvent[]): void {
       const addedBytes = events.reduce((sum, event) => sum + sizeOf(event), 0);
       const isFull = waiting.length + events.length > WAITING_EVENTS_MAX;
       if (isFull || bytes + addedBytes > WAITING_EVENTS_MAX_BYTES) {
@@ -173,14 +164,16 @@ export function createWaitingEvents(): WaitingEvents {
       }
       put(events);
     },
-    take() {
+    /** Removes and returns all. */
+    take(): TrackedEvent[] {
       const taken = waiting;
       waiting = [];
       bytes = 0;
       return taken;
     },
+    /** Adds events again, above the bounds if necessary, as they have been accepted before. */
     putBack: put,
-    get count() {
+    get count(): number {
       return waiting.length;
     },
   };

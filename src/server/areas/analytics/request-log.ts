@@ -138,18 +138,10 @@ export interface Measured extends Pick<LatencyRow, "method" | "route" | "categor
 }
 
 /** Histograms of the current minute, and waiting rows of earlier ones. */
-export interface Histograms {
-  /** Adds a request to its endpoint's histogram. Runs for every request. */
-  add(endpoint: Measured, durationUs: number): void;
-  /** Ends a minute: turns what was added into waiting rows of this minute. */
-  end(minute: number): void;
-  /** Ends a minute like `end`; removes and returns the waiting rows. */
-  take(minute: number): LatencyRow[];
-}
-
-export function createHistograms(): Histograms {
+export function createHistograms() {
   let active: Measured[] = [];
   let waiting: LatencyRow[] = [];
+  /** Ends a minute: turns what was added into waiting rows of this minute. */
   const end = (minute: number): void => {
     for (const endpoint of active) {
       const { method, route, category, target, latencies } = endpoint;
@@ -162,7 +154,8 @@ export function createHistograms(): Histograms {
     active = [];
   };
   return {
-    add(endpoint, durationUs) {
+    /** Adds a request to its endpoint's histogram. Runs for every request. */
+    add(endpoint: Measured, durationUs: number): void {
       endpoint.latencies ??= new Uint32Array(BUCKETS);
       if (!endpoint.hasLatencies) {
         endpoint.hasLatencies = true;
@@ -172,7 +165,8 @@ export function createHistograms(): Histograms {
       endpoint.latencies[bucket] = (endpoint.latencies[bucket] ?? 0) + 1;
     },
     end,
-    take(minute) {
+    /** Ends a minute like `end`; removes and returns the waiting rows. */
+    take(minute: number): LatencyRow[] {
       end(minute);
       const taken = waiting;
       waiting = [];

@@ -50,19 +50,6 @@ export function startRetention(deps: {
   });
 }
 
-/** Summaries of days, which replace the rows of old days. */
-export interface Summaries {
-  /** Returns the start of the oldest row's day, in milliseconds; null: no rows. Rows of summarised days must be removed before. */
-  oldestDay(): number | null;
-  /**
-   * Summarises a day that has ended. If it has a summary already [AN100], the numbers are added. The sums are computed in a
-   * query process, which `signal` ends.
-   */
-  sumUp(day: number, signal: AbortSignal): Promise<void>;
-  /** Removes at most `limit` rows of the summarised day; resolves to their number. */
-  removeSummed(limit: number): Promise<number>;
-}
-
 interface Source {
   kind: "events" | "requests" | "latencies";
   oldest: string;
@@ -136,7 +123,10 @@ export const eventSummaries = (file: DatabaseFile): Summaries => createSummaries
 export const latencySummaries = (file: DatabaseFile): Summaries => createSummaries(file, LATENCIES);
 export const requestSummaries = (file: DatabaseFile): Summaries => createSummaries(file, REQUESTS);
 
-function createSummaries(file: DatabaseFile, source: Source): Summaries {
+/** Summaries of days, which replace the rows of old days. */
+export type Summaries = ReturnType<typeof createSummaries>;
+
+function createSummaries(file: DatabaseFile, source: Source) {
   const { kind, unitMs } = source;
   /** Returns the range that is summarised but not fully removed; null: none. */
   const summed = (): { since: number; until: number } | null => {
@@ -144,11 +134,16 @@ function createSummaries(file: DatabaseFile, source: Source): Summaries {
     return row === null || row.until === 0 ? null : row;
   };
   return {
-    oldestDay() {
+    /** Returns the start of the oldest row's day, in milliseconds; null: no rows. Rows of summarised days must be removed before. */
+    oldestDay(): number | null {
       const { oldest = null } = file.query<{ oldest: number | null }>(source.oldest).get() ?? {};
       return oldest === null ? null : Math.floor((oldest * unitMs) / DAY_MS) * DAY_MS;
     },
-    async sumUp(day, signal) {
+    /**
+     * Summarises a day that has ended. If it has a summary already [AN100], the numbers are added. The sums are computed in a
+     * query process, which `signal` ends.
+     */
+    async sumUp(day: number, signal: AbortSignal): Promise<void> {
       const units = [day / unitMs, (day + DAY_MS) / unitMs];
       const params = [...units, ...source.sumsParams];
       const sums = await file.read(source.sums, params, { timeoutMs: SUMMARY_TIMEOUT_MS, signal });
@@ -161,7 +156,8 @@ function createSummaries(file: DatabaseFile, source: Source): Summaries {
         return null;
       });
     },
-    async removeSummed(limit) {
+    /** Removes at most `limit` rows of the summarised day; resolves to their number. */
+    async removeSummed(limit: number): Promise<number> {
       const range = summed();
       if (range === null) return 0;
       return file.write((tx) => {

@@ -23,16 +23,7 @@ import type { SlowRequests } from "./slow-requests.ts";
 import { prepareEvents, type TrackBody } from "./track.ts";
 
 /** Operations of analytics. Reports are JSON text, because SQLite builds long series as JSON. */
-export interface AnalyticsService {
-  /** Accepts events, which are on disk within a second. Resolves to their number. Errors: 400 naming event and member, 503. */
-  track(body: TrackBody, principal: Principal): Promise<number>;
-  /** Resolves to a report on the request log, including every request answered so far. Errors: 400, 408 after 30 s, 503. */
-  requests(parameters: RequestParameters, caller: ReadCaller): Promise<string>;
-  /** Resolves to a report on events, including every event tracked so far. Errors: 400, 408 after 30 s, 503. */
-  events(parameters: EventParameters, caller: ReadCaller): Promise<string>;
-  /** Lists slow requests of the last 7 days, newest first, including every request answered so far. Errors: 400, 408, 503. */
-  slowRequests(parameters: SlowParameters, caller: ReadCaller): Promise<SlowRequestPage>;
-}
+export type AnalyticsService = ReturnType<typeof createAnalyticsService>;
 
 export function createAnalyticsService(deps: {
   accept: (events: readonly TrackedEvent[]) => MaybePromise<void>;
@@ -42,26 +33,33 @@ export function createAnalyticsService(deps: {
   eventQueries: EventQueries;
   slow: Pick<SlowRequests, "page">;
   clock: Clock;
-}): AnalyticsService {
+}) {
   const { accept, flush, readReport, eventQueries, slow, clock } = deps;
   const turns = new Scheduler();
   return {
-    async track(body, principal) {
+    /** Accepts events, which are on disk within a second. Resolves to their number. Errors: 400 naming event and member, 503. */
+    async track(body: TrackBody, principal: Principal): Promise<number> {
       const events = await turns.run(prepareEvents(body, principal, clock.now()));
       await accept(events);
       return events.length;
     },
-    async requests(parameters, caller) {
+    /** Resolves to a report on the request log, including every request answered so far. Errors: 400, 408 after 30 s, 503. */
+    async requests(parameters: RequestParameters, caller: ReadCaller): Promise<string> {
       const query = parseRequestQuery(parameters, clock.now());
       await flush();
       return reportJson(query.metric, await readReport(query, caller));
     },
-    async events(parameters, caller) {
+    /** Resolves to a report on events, including every event tracked so far. Errors: 400, 408 after 30 s, 503. */
+    async events(parameters: EventParameters, caller: ReadCaller): Promise<string> {
       const query = parseEventQuery(parameters, clock.now());
       await flush();
       return eventsJson(eventQueries, query, caller);
     },
-    async slowRequests({ limit = LIST_LIMIT_DEFAULT, cursor }, caller) {
+    /** Lists slow requests of the last 7 days, newest first, including every request answered so far. Errors: 400, 408, 503. */
+    async slowRequests(
+      { limit = LIST_LIMIT_DEFAULT, cursor }: SlowParameters,
+      caller: ReadCaller,
+    ): Promise<SlowRequestPage> {
       const before = cursor === undefined ? null : decodeCursor(cursor).id;
       await flush();
       const now = clock.now();

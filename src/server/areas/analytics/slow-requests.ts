@@ -27,13 +27,7 @@ export interface SlowRequest {
   rows: number;
 }
 
-export interface SlowRecorder {
-  /** Milliseconds from which a request is recorded. */
-  readonly fromMs: number;
-  record(answered: Answered): void;
-  /** Writes the waiting requests. */
-  write(): Promise<void>;
-}
+export type SlowRecorder = ReturnType<typeof createSlowRecorder>;
 
 /** Creates a buffer of slow requests that are not written yet. It is bounded; further ones are not kept. */
 export function createSlowRecorder(deps: {
@@ -41,15 +35,17 @@ export function createSlowRecorder(deps: {
   targets: (route: string | null) => TargetOf | null;
   insert: (requests: readonly SlowRequest[]) => Promise<void>;
   clock: Clock;
-}): SlowRecorder {
+}) {
   const { fromMs, targets, insert, clock } = deps;
   let waiting: SlowRequest[] = [];
   return {
+    /** Milliseconds from which a request is recorded. */
     fromMs,
-    record(answered) {
+    record(answered: Answered): void {
       if (waiting.length < WAITING_SLOW_MAX) waiting.push(slowRequest(answered, targets, clock.now()));
     },
-    async write() {
+    /** Writes the waiting requests. */
+    async write(): Promise<void> {
       if (waiting.length === 0) return;
       const taken = waiting;
       waiting = [];
@@ -96,27 +92,22 @@ const REMOVE = `DELETE FROM slow_requests WHERE id IN (SELECT id FROM slow_reque
   WHERE at < ?1 OR id <= (SELECT max(id) FROM slow_requests) - ?2 ORDER BY id LIMIT ?3)`;
 
 /** Store of slow requests. */
-export interface SlowRequests {
-  insert(requests: readonly SlowRequest[]): Promise<void>;
-  /** Lists requests, newest first, before the id `before`; null: from the newest. `next`: the next page's `before`; null: last page. */
-  page(
-    options: { limit: number; before: number | null; now: number },
-    caller: ReadCaller,
-  ): Promise<{ requests: SlowRequest[]; next: number | null }>;
-  /** Removes requests beyond retention or SLOW_REQUESTS_MAX. Resolves to whether there are more. */
-  sweep(now: number): Promise<boolean>;
-}
+export type SlowRequests = ReturnType<typeof createSlowRequests>;
 
-export function createSlowRequests(file: DatabaseFile): SlowRequests {
+export function createSlowRequests(file: DatabaseFile) {
   return {
-    async insert(requests) {
+    async insert(requests: readonly SlowRequest[]): Promise<void> {
       await file.write((tx) => {
         const insert = tx.query(INSERT);
         for (const request of requests) insert.run(Date.parse(request.at), JSON.stringify(request));
         return null;
       });
     },
-    async page({ limit, before, now }, caller) {
+    /** Lists requests, newest first, before the id `before`; null: from the newest. `next`: the next page's `before`; null: last page. */
+    async page(
+      { limit, before, now }: { limit: number; before: number | null; now: number },
+      caller: ReadCaller,
+    ): Promise<{ requests: SlowRequest[]; next: number | null }> {
       const params = [before ?? Number.MAX_SAFE_INTEGER, now - SLOW_RETENTION_MS, limit + 1];
       // The cast follows the columns of the statement.
       const rows = (await file.read(PAGE, params, { caller })) as [id: number, request: string][];
@@ -126,7 +117,8 @@ export function createSlowRequests(file: DatabaseFile): SlowRequests {
       const requests = rows.map(([, request]) => JSON.parse(request) as SlowRequest);
       return { requests, next: hasMore ? (rows.at(-1)?.[0] ?? null) : null };
     },
-    async sweep(now) {
+    /** Removes requests beyond retention or SLOW_REQUESTS_MAX. Resolves to whether there are more. */
+    async sweep(now: number): Promise<boolean> {
       const removed = await file.write((tx) => {
         const { changes } = tx.query(REMOVE).run(now - SLOW_RETENTION_MS, SLOW_REQUESTS_MAX, SWEEP_STEP_ROWS);
         return changes;

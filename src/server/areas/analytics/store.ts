@@ -15,15 +15,9 @@ const INSERT_LATENCIES = `INSERT INTO latencies (minute, endpoint, bucket, reque
 type Asked = Pick<RequestRow, "method" | "route" | "category" | "target">;
 
 /** Writes events, request rows and histograms. */
-export interface AnalyticsStore {
-  insertEvents(events: readonly TrackedEvent[]): Promise<void>;
-  /** Inserts rows of the request log, or adds to existing ones. */
-  insertRequests(rows: readonly RequestRow[]): Promise<void>;
-  /** Inserts rows of histograms, or adds to existing ones. */
-  insertLatencies(rows: readonly LatencyRow[]): Promise<void>;
-}
+export type AnalyticsStore = ReturnType<typeof createAnalyticsStore>;
 
-export function createAnalyticsStore(file: DatabaseFile): AnalyticsStore {
+export function createAnalyticsStore(file: DatabaseFile) {
   // Bounded by the number of endpoints. An id is kept only after its transaction has been committed.
   const endpointIds = new Map<string, number>();
 
@@ -53,19 +47,21 @@ export function createAnalyticsStore(file: DatabaseFile): AnalyticsStore {
   };
 
   return {
-    async insertEvents(events) {
+    async insertEvents(events: readonly TrackedEvent[]): Promise<void> {
       await file.write((tx) => {
         const insert = tx.query(INSERT_EVENT);
         for (const { timestamp, name, userId, properties } of events) insert.run(timestamp, name, userId, properties);
         return null;
       });
     },
-    insertRequests: (rows) =>
+    /** Inserts rows of the request log, or adds to existing ones. */
+    insertRequests: (rows: readonly RequestRow[]): Promise<void> =>
       insertRows(INSERT_REQUESTS, rows, (row, endpoint) => {
         const { second, status, userId, requests, durationUs } = row;
         return [second, endpoint, status, userId, requests, durationUs];
       }),
-    insertLatencies: (rows) =>
+    /** Inserts rows of histograms, or adds to existing ones. */
+    insertLatencies: (rows: readonly LatencyRow[]): Promise<void> =>
       insertRows(INSERT_LATENCIES, rows, ({ minute, bucket, requests }, endpoint) => [
         minute,
         endpoint,

@@ -6,7 +6,6 @@ import type { Logger } from "../../../kernel/logger.ts";
 import type { HealthChecks } from "../../../kernel/observing/health.ts";
 import { createWriteBehind } from "../../../kernel/time/write-behind.ts";
 import { type DatabaseFile, layOut, NewerFileError, type StorageEngine } from "../../db/index.ts";
-import type { Endpoint } from "../../http/endpoint.ts";
 import { auditEndpoints } from "./endpoints.ts";
 import { CACHE_KIB, DAYS_MS, RETENTION_DAYS, TAKE_BYTES, TAKE_DELAY_MS, TAKE_RETRY_MS } from "./limits.ts";
 import type { AuditOutbox } from "./outbox.ts";
@@ -18,11 +17,7 @@ export { AuditOutbox } from "./outbox.ts";
 
 export const AUDIT_FILE = "audit.db";
 
-export interface AuditArea {
-  readonly endpoints: readonly Endpoint[];
-  /** Takes every waiting entry into the log, and stops. */
-  stop(): Promise<void>;
-}
+export type AuditArea = ReturnType<typeof createAuditArea>;
 
 /** Creates the audit log in `<data>/audit.db`, which the first entry creates. Rules: SPEC.md. */
 export function createAuditArea(deps: {
@@ -36,7 +31,7 @@ export function createAuditArea(deps: {
   dataDirectory: string;
   clock: Clock;
   logger: Logger;
-}): AuditArea {
+}) {
   const { audit, engine, clock, logger } = deps;
   const path = join(deps.dataDirectory, AUDIT_FILE);
   let opened: AuditStore | null = null;
@@ -88,7 +83,8 @@ export function createAuditArea(deps: {
 
   return {
     endpoints: auditEndpoints(createAuditService({ store: existing, flush: () => audit.flush() })),
-    async stop() {
+    /** Takes every waiting entry into the log, and stops. */
+    async stop(): Promise<void> {
       await audit.flush();
       await Promise.all([stopRetention(), taking.stop()]);
     },

@@ -43,37 +43,32 @@ export interface AuditPage {
   next: AuditPlace | null;
 }
 
-export interface AuditStore {
-  /** Inserts rows, except those that the log has. */
-  insertRows(rows: readonly AuditRow[]): Promise<void>;
-  /** Returns a page, newest first. Runs in a query process. */
-  page(query: AuditQuery, caller: ReadCaller): Promise<AuditPage>;
-  /** Sums up the bytes of entries by kind. Reads the whole log, in a query process, which `signal` ends. */
-  sizes(signal: AbortSignal): Promise<Map<string, number>>;
-  /** Returns the time of the oldest entry in milliseconds since 1970; null: there is none. */
-  oldest(): number | null;
-  /** Removes rows up to a time. Resolves to the number of removed rows, at most `limit`. */
-  removeUntil(at: number, limit: number): Promise<number>;
-  /** Removes the oldest rows of a kind, at most `limit`. Resolves to the bytes of the removed rows. */
-  removeFirst(kind: AuditKind, limit: number): Promise<number>;
-}
+export type AuditStore = ReturnType<typeof createAuditStore>;
 
-export function createAuditStore(file: DatabaseFile): AuditStore {
+export function createAuditStore(file: DatabaseFile) {
   return {
-    async insertRows(rows) {
+    /** Inserts rows, except those that the log has. */
+    async insertRows(rows: readonly AuditRow[]): Promise<void> {
       await file.write((tx) => {
         for (const { id, kind, at, entries } of rows) tx.query(INSERT).run(id, kind, at, entries);
         return null;
       });
     },
-    page: (query, caller) => readPage(query, (sql, params) => file.read(sql, params, { caller })),
-    async sizes(signal) {
+    /** Returns a page, newest first. Runs in a query process. */
+    page: (query: AuditQuery, caller: ReadCaller): Promise<AuditPage> =>
+      readPage(query, (sql, params) => file.read(sql, params, { caller })),
+    /** Sums up the bytes of entries by kind. Reads the whole log, in a query process, which `signal` ends. */
+    async sizes(signal: AbortSignal): Promise<Map<string, number>> {
       const rows = await file.read(SIZES, [], { timeoutMs: SIZES_TIMEOUT_MS, signal });
       return new Map(rows.map(([kind, bytes]) => [String(kind), Number(bytes)]));
     },
-    oldest: () => file.query<{ at: number | null }>(OLDEST).get()?.at ?? null,
-    removeUntil: (at, limit) => file.write((tx) => tx.query(REMOVE_OLD).run(at, limit).changes),
-    removeFirst: (kind, limit) =>
+    /** Returns the time of the oldest entry in milliseconds since 1970; null: there is none. */
+    oldest: (): number | null => file.query<{ at: number | null }>(OLDEST).get()?.at ?? null,
+    /** Removes rows up to a time. Resolves to the number of removed rows, at most `limit`. */
+    removeUntil: (at: number, limit: number): Promise<number> =>
+      file.write((tx) => tx.query(REMOVE_OLD).run(at, limit).changes),
+    /** Removes the oldest rows of a kind, at most `limit`. Resolves to the bytes of the removed rows. */
+    removeFirst: (kind: AuditKind, limit: number): Promise<number> =>
       file.write((tx) =>
         tx
           .query<{ bytes: number }>(REMOVE_FIRST)

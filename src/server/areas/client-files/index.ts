@@ -1,4 +1,3 @@
-import type { Endpoint } from "../../http/endpoint.ts";
 import { type Pack, readPack } from "../../http/packed/pack.ts";
 import { clientEndpoints } from "./endpoints.ts";
 
@@ -7,12 +6,10 @@ import { type ClientPart, pathOfPart } from "./sources.ts";
 export { readPack } from "../../http/packed/pack.ts";
 export { pathOfPart } from "./sources.ts";
 
-export interface ClientFilesArea {
-  readonly endpoints: readonly Endpoint[];
-}
+export type ClientFilesArea = ReturnType<typeof createClientFilesArea>;
 
 /** Serves the client of this server below `/client`. Files are read on the first request. */
-export function createClientFilesArea(): ClientFilesArea {
+export function createClientFilesArea() {
   const opened = new Map<ClientPart, Promise<unknown>>();
   /** Opens a part once; a failure is retried. */
   const once = <T>(part: ClientPart, open: () => Promise<T>): Promise<T> => {

@@ -7,19 +7,12 @@ import type { Logger } from "../../../kernel/logger.ts";
 import type { SqlAccessor } from "../../config/app/index.ts";
 import type { RecordChange, StorageEngine } from "../../db/index.ts";
 import { createAnswerRoom } from "../../db/processes/answer-room.ts";
-import type { Endpoint } from "../../http/endpoint.ts";
 import { SqlFile } from "./database-file.ts";
 import { sqlEndpoints } from "./endpoints.ts";
 import { READERS_MAX_PER_DATABASE } from "./limits.ts";
 import { createSqlAccessor, Queries, SqlService } from "./service.ts";
 
-export interface SqlArea {
-  endpoints: readonly Endpoint[];
-  /** Returns `app.sql(database)`. Errors: 404 if no such database is declared. */
-  accessor(database: string): SqlAccessor;
-  /** Ends the query processes, and closes the files. */
-  stop(): Promise<void>;
-}
+export type SqlArea = ReturnType<typeof createSqlArea>;
 
 /** Creates the area of declared SQL databases, one file each: `<data>/d1/NAME.db`. Rules: SPEC.md. */
 export function createSqlArea(deps: {
@@ -31,7 +24,7 @@ export function createSqlArea(deps: {
   clock: Clock;
   ids: Ids;
   logger: Logger;
-}): SqlArea {
+}) {
   const { databases, clock, logger } = deps;
   const directory = join(deps.dataDirectory, "d1");
   const services = new Map<string, SqlService>();
@@ -48,12 +41,14 @@ export function createSqlArea(deps: {
   }
   return {
     endpoints: sqlEndpoints(services, { clock, audit: deps.audit }),
-    accessor(name) {
+    /** Returns `app.sql(database)`. Errors: 404 if no such database is declared. */
+    accessor(name: string): SqlAccessor {
       const service = services.get(name);
       if (service === undefined) throw notFound(`There is no database "${name}"`);
       return createSqlAccessor(service);
     },
-    async stop() {
+    /** Ends the query processes, and closes the files. */
+    async stop(): Promise<void> {
       await Promise.all([...services.values()].map((service) => service.stop()));
       await Promise.all(files.map((file) => file.close()));
     },

@@ -25,14 +25,6 @@ import { describeRoutes } from "./routes/describe.ts";
 import { type Answering, nativeRoutes } from "./routes/native.ts";
 import { createFunctionSockets } from "./sockets/function-sockets.ts";
 
-export interface FunctionsArea {
-  /** The routes in OpenAPI's form. */
-  describe(): Promise<Described>;
-  /** Begins to answer requests below `/api/functions`. `native`: the routes that need no other router than Bun's. */
-  serve(http: HttpParts, cors: Cors): { answer(request: Request): MaybePromise<Response>; native: NativeRoutes };
-  stop(): void;
-}
-
 export interface FunctionsDeps {
   routes: Routes;
   app: AppAccess;
@@ -48,8 +40,10 @@ export interface FunctionsDeps {
   principals: Pick<Principals, "isPresent" | "requirePresent">;
 }
 
+export type FunctionsArea = Awaited<ReturnType<typeof createFunctionsArea>>;
+
 /** Creates the area of a config's routes. Errors: what its `routes` throws. */
-export async function createFunctionsArea(deps: FunctionsDeps): Promise<FunctionsArea> {
+export async function createFunctionsArea(deps: FunctionsDeps) {
   const running = createRunning(deps.clock);
   let serving: Serving | null = null;
   const performing = createPerforming({ ...deps, running, serving: () => serving });
@@ -71,8 +65,10 @@ export async function createFunctionsArea(deps: FunctionsDeps): Promise<Function
     return api.fetch(request);
   };
   return {
-    describe: () => describeRoutes(api, known),
-    serve(http, cors) {
+    /** The routes in OpenAPI's form. */
+    describe: (): Promise<Described> => describeRoutes(api, known),
+    /** Begins to answer requests below `/api/functions`. `native`: the routes that need no other router than Bun's. */
+    serve(http: HttpParts, cors: Cors): { answer(request: Request): MaybePromise<Response>; native: NativeRoutes } {
       serving = { http, boundedBody: createBodies(http), unrouted: createUnrouted(http, cors, () => api.routes) };
       // Elysia's types are those of Bun's own server, of which routes receive this part.
       api.server = sockets.server as unknown as typeof api.server;
@@ -82,7 +78,7 @@ export async function createFunctionsArea(deps: FunctionsDeps): Promise<Function
         serve(request, () => (request.method === "HEAD" ? head(request, http) : api.fetch(request)));
       return { answer, native: nativeRoutes(api, known, { serve, answer }) };
     },
-    stop() {
+    stop(): void {
       running.stop();
       sockets.stop();
     },

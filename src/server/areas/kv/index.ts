@@ -6,19 +6,12 @@ import { notFound } from "../../../kernel/errors.ts";
 import type { Logger } from "../../../kernel/logger.ts";
 import type { KeyValueAccessor } from "../../config/app/index.ts";
 import { layOut, type StorageEngine } from "../../db/index.ts";
-import type { Endpoint } from "../../http/endpoint.ts";
 import { keyValueEndpoints } from "./endpoints.ts";
 import { CACHE_KIB } from "./limits.ts";
 import { createKeyValueAccessor, createKeyValueService, type KeyValueService } from "./service.ts";
 import { createEntryStore, type EntryStore, startSweep } from "./store.ts";
 
-export interface KeyValueArea {
-  endpoints: readonly Endpoint[];
-  /** Returns `app.kv(namespace)`. Errors: 404 if no such namespace is declared. */
-  accessor(namespace: string): KeyValueAccessor;
-  /** Stops the sweep. The engine closes the files. */
-  stop(): Promise<void>;
-}
+export type KeyValueArea = ReturnType<typeof createKeyValueArea>;
 
 /** Creates the key-value area: namespaces, one file each: `<data>/kv/NAME.db`. Rules: SPEC.md. */
 export function createKeyValueArea(deps: {
@@ -28,7 +21,7 @@ export function createKeyValueArea(deps: {
   dataDirectory: string;
   clock: Clock;
   logger: Logger;
-}): KeyValueArea {
+}) {
   const { engine, clock, logger } = deps;
   const services = new Map<string, KeyValueService>();
   const stores: EntryStore[] = [];
@@ -44,11 +37,13 @@ export function createKeyValueArea(deps: {
 
   return {
     endpoints: keyValueEndpoints(services),
-    accessor(namespace) {
+    /** Returns `app.kv(namespace)`. Errors: 404 if no such namespace is declared. */
+    accessor(namespace: string): KeyValueAccessor {
       const service = services.get(namespace);
       if (service === undefined) throw notFound(`There is no key-value namespace "${namespace}"`);
       return createKeyValueAccessor(service);
     },
+    /** Stops the sweep. The engine closes the files. */
     stop: stopSweep,
   };
 }

@@ -17,22 +17,15 @@ export interface KeyListing {
   cursor?: string | null;
 }
 
-export interface KeyValueService {
-  /** Returns the value's JSON text; `"null"` if missing or expired. */
-  get(key: string): string;
-  /** Replaces value and time to live. Errors: 413 over 1 MiB of JSON. Durable when it resolves. */
-  set(key: string, value: JsonValue, options: { ttlSeconds: number | null; by: Actor }): Promise<void>;
-  /** Deletes the key, if it exists. */
-  delete(key: string, by: Actor): Promise<void>;
-  /** Lists keys. Errors: 400 for a cursor that no page returned; 408 and 503 if very many expired keys are not swept yet. */
-  list(listing: KeyListing, caller: ReadCaller): Promise<KeyPage>;
-}
+export type KeyValueService = ReturnType<typeof createKeyValueService>;
 
-export function createKeyValueService(deps: { store: EntryStore; clock: Clock }): KeyValueService {
+export function createKeyValueService(deps: { store: EntryStore; clock: Clock }) {
   const { store, clock } = deps;
   return {
-    get: (key) => store.get(key, clock.now()) ?? "null",
-    set(key, value, { ttlSeconds, by }) {
+    /** Returns the value's JSON text; `"null"` if missing or expired. */
+    get: (key: string): string => store.get(key, clock.now()) ?? "null",
+    /** Replaces value and time to live. Errors: 413 over 1 MiB of JSON. Durable when it resolves. */
+    set(key: string, value: JsonValue, { ttlSeconds, by }: { ttlSeconds: number | null; by: Actor }): Promise<void> {
       const text = JSON.stringify(value);
       // UTF-8 has at most three bytes per UTF-16 unit, so small values need no count.
       if (text.length * 3 > VALUE_MAX_BYTES) {
@@ -44,8 +37,10 @@ export function createKeyValueService(deps: { store: EntryStore; clock: Clock })
       const expiresAt = ttlSeconds === null ? null : clock.now() + ttlSeconds * SECOND_MS;
       return store.set(key, text, { expiresAt, by });
     },
-    delete: (key, by) => store.delete(key, by),
-    async list({ prefix, limit, cursor }, caller) {
+    /** Deletes the key, if it exists. */
+    delete: (key: string, by: Actor): Promise<void> => store.delete(key, by),
+    /** Lists keys. Errors: 400 for a cursor that no page returned; 408 and 503 if very many expired keys are not swept yet. */
+    async list({ prefix, limit, cursor }: KeyListing, caller: ReadCaller): Promise<KeyPage> {
       const after = cursor === undefined || cursor === null ? null : decodeCursor(cursor);
       const most = Math.min(limit ?? LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX);
       return store.list({ prefix: prefix ?? "", limit: most, after }, clock.now(), caller);

@@ -44,21 +44,10 @@ const EXPIRED = `SELECT key, octet_length(value) AS bytes FROM entries WHERE exp
 /** Upper bound of a list without one: in SQLite every text is less than every blob. */
 const AFTER_EVERY_TEXT = new Uint8Array([0]);
 
-export interface EntryStore {
-  /** Returns the value's JSON text; null if missing or expired. */
-  get(key: string, now: number): string | null;
-  /** Replaces value and expiry. `expiresAt` null: never. Durable when it resolves. */
-  set(key: string, value: string, options: { expiresAt: number | null; by: Actor }): Promise<void>;
-  delete(key: string, by: Actor): Promise<void>;
-  /** Lists keys. Errors: those of `DatabaseFile.read` if very many expired keys are not swept yet. */
-  list(query: KeyQuery, now: number, caller: ReadCaller): Promise<KeyPage>;
-  hasExpired(now: number): boolean;
-  /** Removes some expired entries, of bounded number and size; resolves to whether there may be more. */
-  removeExpired(now: number): Promise<boolean>;
-}
+export type EntryStore = ReturnType<typeof createEntryStore>;
 
 /** Creates the store of one namespace's file: `kv/NAME.db`. */
-export function createEntryStore(file: OpenedFile, namespace: string): EntryStore {
+export function createEntryStore(file: OpenedFile, namespace: string) {
   const get = file.prepare<{ value: string }>(GET);
   const list = file.prepare<{ key: string }>(LIST);
   const someExpired = file.prepare<{ key: string }>(SOME_EXPIRED);
@@ -78,20 +67,23 @@ export function createEntryStore(file: OpenedFile, namespace: string): EntryStor
   };
 
   return {
-    get: (key, now) => get.get(key, now)?.value ?? null,
-    async set(key, value, { expiresAt, by }) {
+    /** Returns the value's JSON text; null if missing or expired. */
+    get: (key: string, now: number): string | null => get.get(key, now)?.value ?? null,
+    /** Replaces value and expiry. `expiresAt` null: never. Durable when it resolves. */
+    async set(key: string, value: string, { expiresAt, by }: { expiresAt: number | null; by: Actor }): Promise<void> {
       await file.write((tx) => {
         audit(tx, { by, action: "kv.set", key, value });
         return run(tx, SET, key, value, expiresAt);
       });
     },
-    async delete(key, by) {
+    async delete(key: string, by: Actor): Promise<void> {
       await file.write((tx) => {
         audit(tx, { by, action: "kv.delete", key, value: null });
         return run(tx, DELETE, key);
       });
     },
-    async list({ prefix, limit, after }, now, caller) {
+    /** Lists keys. Errors: those of `DatabaseFile.read` if very many expired keys are not swept yet. */
+    async list({ prefix, limit, after }: KeyQuery, now: number, caller: ReadCaller): Promise<KeyPage> {
       const end = endOfPrefix(prefix) ?? AFTER_EVERY_TEXT;
       const range = [after ?? "", prefix, end] as const;
       // One key more than requested shows whether there is a next page.
@@ -107,8 +99,9 @@ export function createEntryStore(file: OpenedFile, namespace: string): EntryStor
       const last = keys.at(-1);
       return { keys, cursor: hasMore && last !== undefined ? encodeCursor(last) : null };
     },
-    hasExpired: (now) => hasExpired.get(now) !== null,
-    removeExpired: (now) =>
+    hasExpired: (now: number): boolean => hasExpired.get(now) !== null,
+    /** Removes some expired entries, of bounded number and size; resolves to whether there may be more. */
+    removeExpired: (now: number): Promise<boolean> =>
       file.write((tx) => {
         const expired = tx.query<{ key: string; bytes: number }>(EXPIRED).all(now);
         const step = untilBytes(expired, SWEEP_STEP_BYTES);

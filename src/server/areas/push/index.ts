@@ -1,10 +1,8 @@
 import type { Clock } from "../../../kernel/clock.ts";
 import type { Ids } from "../../../kernel/ids.ts";
 import type { Logger } from "../../../kernel/logger.ts";
-import type { PushAccessor } from "../../config/app/index.ts";
 import type { PushConfig } from "../../config/types.ts";
 import type { DatabaseFile, RecordChange } from "../../db/index.ts";
-import type { Endpoint } from "../../http/endpoint.ts";
 import type { Queue } from "../../jobs/index.ts";
 import { createPushAccessor } from "./accessor.ts";
 import { createDeliveries } from "./delivery/deliveries.ts";
@@ -26,12 +24,7 @@ import { PushStore } from "./store.ts";
 const FCM_ENDPOINT = "https://fcm.googleapis.com";
 const TOKEN_ENDPOINT = "https://oauth2.googleapis.com/token";
 
-export interface PushArea {
-  readonly endpoints: readonly Endpoint[];
-  readonly accessor: PushAccessor;
-  /** Starts no further calls, waits up to STOP_GRACE_MS for running ones, and logs messages that were not sent. */
-  stop(): Promise<void>;
-}
+export type PushArea = Awaited<ReturnType<typeof createPushArea>>;
 
 /** Creates the push area: devices, topics and messages, in system.db. Errors: `ConfigError` for unusable credentials. Rules: SPEC.md. */
 export async function createPushArea(deps: {
@@ -47,7 +40,7 @@ export async function createPushArea(deps: {
   logger: Logger;
   /** Adds an action of the current caller to the audit log. */
   audit: RecordChange;
-}): Promise<PushArea> {
+}) {
   const { clock, ids, logger } = deps;
   const store = new PushStore(deps.file);
   const stopping = new AbortController();
@@ -73,7 +66,8 @@ export async function createPushArea(deps: {
       ...listEndpoints(new PushLists(store, clock)),
     ],
     accessor: createPushAccessor(service),
-    async stop() {
+    /** Starts no further calls, waits up to STOP_GRACE_MS for running ones, and logs messages that were not sent. */
+    async stop(): Promise<void> {
       stopping.abort();
       const cancel = clock.after(STOP_GRACE_MS, () => {
         deliveries.giveUp(new Error("The server stopped before the provider had answered"));

@@ -10,16 +10,10 @@ import type { ServiceKeys } from "../../access/keys/service-keys.ts";
 import type { Lookups } from "../../access/lookups/lookups.ts";
 import type { Principal } from "../../access/principal.ts";
 import type { Principals } from "../../access/principals.ts";
-import {
-  COMPARE_FILES_JOB,
-  type ComparedFiles,
-  type FileReferences,
-  type RecordFiles,
-} from "../../access/record-files.ts";
+import { COMPARE_FILES_JOB, type ComparedFiles, type FileReferences } from "../../access/record-files.ts";
 import type { BucketAccessor } from "../../config/app/index.ts";
 import type { BucketConfig, StorageConfig } from "../../config/types.ts";
 import { type OpenedFile, RemovalHold } from "../../db/index.ts";
-import type { Endpoint } from "../../http/endpoint.ts";
 import type { StandingRights } from "../../sockets/standing-rights.ts";
 import { FileLife } from "./contents/file-life.ts";
 import { createLocalFiles } from "./contents/local-files.ts";
@@ -38,15 +32,6 @@ import { Signing, UrlSigner } from "./service/signing.ts";
 import { startSweeps } from "./service/sweep.ts";
 import { openQuotas } from "./store/quotas.ts";
 import { StorageStore } from "./store/store.ts";
-
-export interface StorageArea {
-  endpoints: readonly Endpoint[];
-  /** Errors: 404 for a bucket that is not declared. */
-  accessor(principal: Principal, bucket: string): BucketAccessor;
-  readonly recordFiles: RecordFiles;
-  /** Stops the sweeps, and runs the delayed removals. */
-  stop(): Promise<void>;
-}
 
 export interface StorageAreaDeps {
   buckets: Readonly<Record<string, BucketConfig>>;
@@ -88,11 +73,13 @@ interface CompareJob {
   concurrency: number;
 }
 
+export type StorageArea = Awaited<ReturnType<typeof createStorageArea>>;
+
 /**
  * Creates the storage area: bytes of files are in `<data>/storage` or in an object store of the bucket, their records in
  * system.db. Errors: PrefixTaken for a prefix that belongs to another data directory.
  */
-export async function createStorageArea(deps: StorageAreaDeps): Promise<StorageArea> {
+export async function createStorageArea(deps: StorageAreaDeps) {
   const { clock, ids, logger } = deps;
   const directory = join(deps.dataDirectory, "storage");
   mkdirSync(directory, { recursive: true });
@@ -141,12 +128,14 @@ export async function createStorageArea(deps: StorageAreaDeps): Promise<StorageA
 
   return {
     endpoints: storageEndpoints({ ...shared, life, signing, uploads, thumbs, clock, publicUrl }),
-    accessor(principal, bucket) {
+    /** Errors: 404 for a bucket that is not declared. */
+    accessor(principal: Principal, bucket: string): BucketAccessor {
       if (!buckets.has(bucket)) throw notFound(`There is no bucket "${bucket}"`);
       return createBucketAccessor(shared, principal, bucket);
     },
     recordFiles,
-    async stop() {
+    /** Stops the sweeps, and runs the delayed removals. */
+    async stop(): Promise<void> {
       await Promise.all([recordFiles.stop(), stopSweeps(), ended.stop(), thumbs.stop()]);
       await life.stop();
       hold.close();

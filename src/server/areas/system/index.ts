@@ -4,8 +4,6 @@ import type { LogLines } from "../../../kernel/observing/log-lines.ts";
 import { SECOND_MS } from "../../../kernel/time/duration.ts";
 import { VERSION } from "../../../kernel/version.ts";
 import type { PlatformConfig } from "../../config/types.ts";
-import type { Endpoint } from "../../http/endpoint.ts";
-import type { AnswerListener } from "../../http/http.ts";
 import type { Sockets } from "../../sockets/index.ts";
 import { PendingPlaces } from "../../sockets/pending-places.ts";
 import { configEndpoint, describePublicConfig } from "./config.ts";
@@ -19,13 +17,7 @@ import { describeSchema } from "./schema.ts";
 
 export type { ServerLoad } from "./metrics.ts";
 
-export interface SystemArea {
-  readonly endpoints: readonly Endpoint[];
-  /** Counts each answer for the metrics. */
-  readonly onAnswer: AnswerListener;
-  /** Closes the connections that follow the log. */
-  stop(): void;
-}
+export type SystemArea = ReturnType<typeof createSystemArea>;
 
 /** Creates the system area: health, schema, public configuration, metrics and logs. Rules: SPEC.md. */
 export function createSystemArea(deps: {
@@ -39,7 +31,7 @@ export function createSystemArea(deps: {
   load: () => ServerLoad;
   /** Returns when the service key with this name was last used; null if not since the start. */
   keyUse: (name: string) => Millis | null;
-}): SystemArea {
+}) {
   const { config, clock, isDrill, health } = deps;
   addChecks(health, clock, deps.watched);
   addLoad(health, deps.load);
@@ -66,7 +58,9 @@ export function createSystemArea(deps: {
   });
   return {
     endpoints: [...endpoints, resourcesEndpoint({ config, keyUse: deps.keyUse }), configEndpoint(config), ...logs],
+    /** Counts each answer for the metrics. */
     onAnswer: requests.record,
-    stop: () => tail.stop(),
+    /** Closes the connections that follow the log. */
+    stop: (): void => tail.stop(),
   };
 }

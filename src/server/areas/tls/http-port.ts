@@ -5,9 +5,7 @@ export const HTTP_PORT_DEFAULT = 80;
 const CHALLENGE_PATH = "/.well-known/acme-challenge/";
 const TEXT = { "content-type": "text/plain; charset=utf-8", "x-content-type-options": "nosniff" };
 
-export interface HttpPort {
-  stop(): Promise<void>;
-}
+export type HttpPort = ReturnType<typeof openHttpPort>;
 
 /**
  * Opens an HTTP port that answers challenges of the certificate authority, and redirects everything else to HTTPS. `challenge`
@@ -18,7 +16,7 @@ export function openHttpPort(options: {
   port: number;
   challenge: (token: string) => string | null;
   redirect: (host: string) => string | null;
-}): HttpPort {
+}) {
   const answer = (request: Request): Response => {
     const url = URL.parse(request.url);
     // The target of CONNECT parses as a URL of any scheme.
@@ -34,7 +32,7 @@ export function openHttpPort(options: {
     return new Response(null, { status: 308, headers: { location: `${origin}${url.pathname}${url.search}` } });
   };
   const server = serve(options, answer);
-  return { stop: () => server.stop(true) };
+  return { stop: (): Promise<void> => server.stop(true) };
 }
 
 function serve(

@@ -16,14 +16,6 @@ import { FileWatch } from "./watch.ts";
 
 const HTTPS_PORT = 443;
 
-export interface TlsArea {
-  /** Returns the certificate to listen with. Errors: invalid certificate files. */
-  open(): Promise<Certificate & { publicHost: string | null; steering: Steering | null }>;
-  /** Begins renewals once the server listens: `renew` replaces its certificate. Errors: the HTTP port is not available. */
-  begin(listening: { host: string; port: number; renew(certificate: Certificate): void }): void;
-  stop(): Promise<void>;
-}
-
 export interface TlsDeps {
   config: AcmeConfig | CertificateFiles;
   dataDirectory: string;
@@ -42,8 +34,10 @@ interface Current {
   isSelfSigned: boolean;
 }
 
+export type TlsArea = ReturnType<typeof createTlsArea>;
+
 /** Creates HTTPS for one server: its certificate, renewals and the HTTP port. The rules are in SPEC.md. */
-export function createTlsArea(deps: TlsDeps): TlsArea {
+export function createTlsArea(deps: TlsDeps) {
   const { config, clock, logger, dataDirectory, isDrill } = deps;
   const run = deps.run ?? createCertificateProcess(clock);
   const files = new AcmeFiles(dataDirectory);
@@ -96,11 +90,13 @@ export function createTlsArea(deps: TlsDeps): TlsArea {
   const watch = new FileWatch(source.paths, { clock, onChange: takeOver });
 
   return {
-    async open() {
+    /** Returns the certificate to listen with. Errors: invalid certificate files. */
+    async open(): Promise<Certificate & { publicHost: string | null; steering: Steering | null }> {
       const { cert, key } = await firstPair();
       return { cert, key, publicHost: publicHost(), steering: createSteering() };
     },
-    begin({ host, port, ...listening }) {
+    /** Begins renewals once the server listens: `renew` replaces its certificate. Errors: the HTTP port is not available. */
+    begin({ host, port, ...listening }: { host: string; port: number; renew(certificate: Certificate): void }): void {
       renew = listening.renew;
       const wanted = "domains" in config ? (config.challengePort ?? HTTP_PORT_DEFAULT) : config.redirectPort;
       if (wanted !== undefined) {
@@ -120,7 +116,7 @@ export function createTlsArea(deps: TlsDeps): TlsArea {
       renewals = new Renewals({ config: acme, dataDirectory, files, clock, logger, run, facts, onRenewed });
       renewals.start();
     },
-    async stop() {
+    async stop(): Promise<void> {
       watch.stop();
       await Promise.all([renewals?.stop(), httpPort?.stop()]);
     },

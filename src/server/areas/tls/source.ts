@@ -4,18 +4,15 @@ import { CertificateError, type CertificatePair } from "./certificate.ts";
 import { PEM_MAX_BYTES } from "./limits.ts";
 
 /** The source of the server's certificate. */
-export interface CertificateSource {
-  /** The files to watch. */
-  readonly paths: readonly string[];
-  /** Reads the current certificate; null if there is none yet. Errors: CertificateError, or the system's. */
-  read(): CertificatePair | null;
-}
+export type CertificateSource = ReturnType<typeof filesSource>;
 
 /** Returns a source of files that another program renews. */
-export function filesSource({ cert, key }: Pick<CertificateFiles, "cert" | "key">): CertificateSource {
+export function filesSource({ cert, key }: Pick<CertificateFiles, "cert" | "key">) {
   return {
+    /** The files to watch. */
     paths: [cert, key],
-    read: () => ({ cert: readPem(cert), key: readPem(key) }),
+    /** Reads the current certificate; null if there is none yet. Errors: CertificateError, or the system's. */
+    read: (): CertificatePair | null => ({ cert: readPem(cert), key: readPem(key) }),
   };
 }
 

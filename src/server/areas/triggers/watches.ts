@@ -74,14 +74,10 @@ const TABLE_EVENTS = ["insert", "update", "delete"];
 const FILE_EVENTS = ["upload", "delete"];
 
 /** All watches of a config, by their source. */
-export interface Watches {
-  table(namespace: string, table: string): SourceWatches | undefined;
-  bucket(bucket: string): SourceWatches | undefined;
-  readonly accounts: SourceWatches;
-}
+export type Watches = ReturnType<typeof compileWatches>;
 
 /** Compiles the watches. Errors: a filter that does not fit its table. */
-export function compileWatches(watches: readonly Watch[], filters: Filters): Watches {
+export function compileWatches(watches: readonly Watch[], filters: Filters) {
   const tables = new Map<string, Map<string, SourceWatches>>();
   const buckets = new Map<string, SourceWatches>();
   const accounts = new SourceWatches();
@@ -113,8 +109,8 @@ export function compileWatches(watches: readonly Watch[], filters: Filters): Wat
     } else accounts.add({ name, events: on.auth, isOrdered, matches });
   }
   return {
-    table: (namespace, table) => tables.get(namespace)?.get(table),
-    bucket: (bucket) => buckets.get(bucket),
+    table: (namespace: string, table: string): SourceWatches | undefined => tables.get(namespace)?.get(table),
+    bucket: (bucket: string): SourceWatches | undefined => buckets.get(bucket),
     accounts,
   };
 }

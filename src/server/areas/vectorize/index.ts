@@ -4,7 +4,6 @@ import { notFound, reasonOf } from "../../../kernel/errors.ts";
 import type { Logger } from "../../../kernel/logger.ts";
 import type { VectorAccessor } from "../../config/app/index.ts";
 import type { DatabaseFile, StorageEngine } from "../../db/index.ts";
-import type { Endpoint } from "../../http/endpoint.ts";
 import { vectorEndpoints } from "./endpoints.ts";
 import { extensionFile, loadVectorExtension } from "./extension.ts";
 import { CACHE_KIB, SEARCH_PROCESSES_MAX } from "./limits.ts";
@@ -18,13 +17,7 @@ import {
 import { type Compaction, chunkVectors, createCompaction, createVectorStore, migrateIndex } from "./store.ts";
 import type { IndexDefinition } from "./types.ts";
 
-export interface VectorArea {
-  endpoints: readonly Endpoint[];
-  /** Returns `app.vectors(index)`. Errors: 404 if no such index is declared. */
-  accessor(index: string): VectorAccessor;
-  /** Ends the search processes and background work. The engine closes the files. */
-  stop(): Promise<void>;
-}
+export type VectorArea = Awaited<ReturnType<typeof createVectorArea>>;
 
 /**
  * Creates the area of vector indexes, one file each: `<data>/vectorize/NAME.db`. Errors: an Error that names the index whose
@@ -35,7 +28,7 @@ export async function createVectorArea(deps: {
   engine: StorageEngine;
   dataDirectory: string;
   logger: Logger;
-}): Promise<VectorArea> {
+}) {
   const { indexes, engine, logger } = deps;
   const directory = join(deps.dataDirectory, "vectorize");
   if (indexes.length > 0) mkdirSync(directory, { recursive: true });
@@ -49,12 +42,14 @@ export async function createVectorArea(deps: {
 
   return {
     endpoints: vectorEndpoints(services, engine.clock),
-    accessor(name) {
+    /** Returns `app.vectors(index)`. Errors: 404 if no such index is declared. */
+    accessor(name: string): VectorAccessor {
       const service = services.get(name);
       if (service === undefined) throw notFound(`There is no vector index "${name}"`);
       return createVectorAccessor(service);
     },
-    async stop() {
+    /** Ends the search processes and background work. The engine closes the files. */
+    async stop(): Promise<void> {
       await Promise.all([searches.stop(), ...opened.map(({ compaction }) => compaction.stop())]);
       extension?.remove();
     },

@@ -25,20 +25,7 @@ import { PROCESS_IDLE_MS, SEARCH_QUEUE_MAX, SEARCH_QUEUE_TIMEOUT_MS, SEARCH_TIME
 import type { Compaction, VectorStore } from "./store.ts";
 import type { IndexDefinition, ListQuery, SearchJob, SearchQuery, SearchTask, StoredVector } from "./types.ts";
 
-export interface VectorService {
-  readonly index: IndexDefinition;
-  /** Inserts vectors, or replaces those of the same id, with their metadata. Resolves to their number, when they are on disk. */
-  upsert(vectors: readonly StoredVector[], by: Actor): Promise<number>;
-  /** Resolves to the JSON of `{ matches, count }`, nearest first. */
-  search(query: SearchQuery, caller: ReadCaller): Promise<AnswerText>;
-  /** Deletes vectors. Resolves to the number of those that existed. */
-  delete(ids: readonly string[], by: Actor): Promise<number>;
-  /** Resolves to the JSON of `{ vectors }`, in the order of `ids`, without those that do not exist. */
-  getByIds(ids: readonly string[], caller: ReadCaller): Promise<AnswerText>;
-  /** Resolves to the JSON of `{ vectors, cursor }`: ids and metadata, ordered by id. */
-  list(query: ListQuery, caller: ReadCaller): Promise<AnswerText>;
-  describe(): { vectorCount: number; dimensions: number; metric: VectorMetric };
-}
+export type VectorService = ReturnType<typeof createVectorService>;
 
 export function createVectorService(deps: {
   index: IndexDefinition;
@@ -48,7 +35,7 @@ export function createVectorService(deps: {
   file: DatabaseFile;
   extensionPath: string;
   logger: Logger;
-}): VectorService {
+}) {
   const { index, file, store, compaction, searches, extensionPath, logger } = deps;
   /** Runs a search, unless a sync has failed, which the connections of search processes do not notice. */
   const read = async (task: SearchTask, caller: ReadCaller): Promise<AnswerText> => {
@@ -66,22 +53,27 @@ export function createVectorService(deps: {
   let vectorCount = store.count();
   return {
     index,
-    async upsert(vectors, by) {
+    /** Inserts vectors, or replaces those of the same id, with their metadata. Resolves to their number, when they are on disk. */
+    async upsert(vectors: readonly StoredVector[], by: Actor): Promise<number> {
       // Two statements: `vectorCount += await …` would add to the count from before the write.
       const newCount = await store.upsert(vectors, by);
       vectorCount += newCount;
       return vectors.length;
     },
-    search: (query, caller) => read(store.searchJob(query), caller),
-    async delete(ids, by) {
+    /** Resolves to the JSON of `{ matches, count }`, nearest first. */
+    search: (query: SearchQuery, caller: ReadCaller): Promise<AnswerText> => read(store.searchJob(query), caller),
+    /** Deletes vectors. Resolves to the number of those that existed. */
+    async delete(ids: readonly string[], by: Actor): Promise<number> {
       const count = await store.delete(ids, by);
       vectorCount -= count;
       compaction.afterDeletions(count);
       return count;
     },
-    getByIds: (ids, caller) => read(store.getJob(ids), caller),
-    list: (query, caller) => read(store.listJob(query), caller),
-    describe() {
+    /** Resolves to the JSON of `{ vectors }`, in the order of `ids`, without those that do not exist. */
+    getByIds: (ids: readonly string[], caller: ReadCaller): Promise<AnswerText> => read(store.getJob(ids), caller),
+    /** Resolves to the JSON of `{ vectors, cursor }`: ids and metadata, ordered by id. */
+    list: (query: ListQuery, caller: ReadCaller): Promise<AnswerText> => read(store.listJob(query), caller),
+    describe(): { vectorCount: number; dimensions: number; metric: VectorMetric } {
       file.assertReadable();
       return { vectorCount, dimensions: index.dimensions, metric: index.metric };
     },
@@ -120,16 +112,9 @@ export function createVectorAccessor(service: VectorService): VectorAccessor {
 }
 
 /** Search processes, which all indexes share. */
-export interface Searches {
-  /**
-   * Runs a search. Resolves to the answer's JSON. Errors: 503 if too many wait, it has waited too long, or the server stops; 408
-   * after the time limit; 499 if the client has closed the connection; QueryError for what SQLite refuses.
-   */
-  run(search: SearchJob, caller: ReadCaller): Promise<AnswerText>;
-  stop(): Promise<void>;
-}
+export type Searches = ReturnType<typeof createSearches>;
 
-export function createSearches({ processesMax, clock }: { processesMax: number; clock: Clock }): Searches {
+export function createSearches({ processesMax, clock }: { processesMax: number; clock: Clock }) {
   const room = createAnswerRoom();
   const pool = new ProcessPool({
     clock,
@@ -140,7 +125,11 @@ export function createSearches({ processesMax, clock }: { processesMax: number; 
     idleMs: PROCESS_IDLE_MS,
   });
   return {
-    async run(search, { callerName, signal }) {
+    /**
+     * Runs a search. Resolves to the answer's JSON. Errors: 503 if too many wait, it has waited too long, or the server stops; 408
+     * after the time limit; 499 if the client has closed the connection; QueryError for what SQLite refuses.
+     */
+    async run(search: SearchJob, { callerName, signal }: ReadCaller): Promise<AnswerText> {
       const answer = await runForText(pool, {
         room,
         request: search,
@@ -155,7 +144,7 @@ export function createSearches({ processesMax, clock }: { processesMax: number; 
       if (answer === null) throw new Error("a search gave no answer");
       return answer;
     },
-    stop: () => pool.stop(),
+    stop: (): Promise<void> => pool.stop(),
   };
 }
 

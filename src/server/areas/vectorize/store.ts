@@ -54,22 +54,13 @@ function refuseChange(sqlite: Database, index: IndexDefinition): void {
   }
 }
 
-export interface VectorStore {
-  /** Inserts or replaces vectors. Resolves to the number of new ones, when durable. `by`: the actor; the server by default. */
-  upsert(vectors: readonly StoredVector[], by?: Actor): Promise<number>;
-  /** Deletes vectors. Resolves to the number of those that existed. */
-  delete(ids: readonly string[], by?: Actor): Promise<number>;
-  count(): number;
-  searchJob(query: SearchQuery): SearchTask;
-  getJob(ids: readonly string[]): SearchTask;
-  listJob(query: ListQuery): SearchTask;
-}
-
 const FIND = "SELECT rowid FROM items WHERE id = ?1";
 const METADATA = "SELECT metadata FROM items WHERE rowid = ?1";
 const bytesOf = (values: Float32Array): Uint8Array => new Uint8Array(values.buffer);
 
-export function createVectorStore(file: DatabaseFile, index: IndexDefinition): VectorStore {
+export type VectorStore = ReturnType<typeof createVectorStore>;
+
+export function createVectorStore(file: DatabaseFile, index: IndexDefinition) {
   const insert = (tx: Transaction, vector: StoredVector): void => {
     const { lastInsertRowid } = tx
       .query("INSERT INTO items (id, metadata) VALUES (?1, ?2)")
@@ -92,7 +83,8 @@ export function createVectorStore(file: DatabaseFile, index: IndexDefinition): V
       return { action, target, before, after: vector === null ? null : new SerialisedJson(vector.metadata) };
     });
   return {
-    upsert: (list, by = SERVER_ACTOR) =>
+    /** Inserts or replaces vectors. Resolves to the number of new ones, when durable. `by`: the actor; the server by default. */
+    upsert: (list: readonly StoredVector[], by: Actor = SERVER_ACTOR): Promise<number> =>
       file.write((tx) => {
         tx.causedBy(by);
         let newCount = 0;
@@ -108,7 +100,8 @@ export function createVectorStore(file: DatabaseFile, index: IndexDefinition): V
         }
         return newCount;
       }),
-    delete: (ids, by = SERVER_ACTOR) =>
+    /** Deletes vectors. Resolves to the number of those that existed. */
+    delete: (ids: readonly string[], by: Actor = SERVER_ACTOR): Promise<number> =>
       file.write((tx) => {
         tx.causedBy(by);
         let count = 0;
@@ -122,15 +115,16 @@ export function createVectorStore(file: DatabaseFile, index: IndexDefinition): V
         }
         return count;
       }),
-    count: () => file.query<{ count: number }>("SELECT count(*) AS count FROM items").get()?.count ?? 0,
-    searchJob: (query) => (index.metric === "dot-product" ? productJob(query) : distanceJob(index, query)),
-    getJob: (ids) => ({
+    count: (): number => file.query<{ count: number }>("SELECT count(*) AS count FROM items").get()?.count ?? 0,
+    searchJob: (query: SearchQuery): SearchTask =>
+      index.metric === "dot-product" ? productJob(query) : distanceJob(index, query),
+    getJob: (ids: readonly string[]): SearchTask => ({
       shape: "vectors",
       sql: `SELECT items.id, items.metadata, vectors.embedding FROM json_each(?1) AS wanted
         JOIN items ON items.id = wanted.value JOIN vectors ON vectors.rowid = items.rowid ORDER BY wanted.key`,
       params: [JSON.stringify(ids)],
     }),
-    listJob: ({ prefix, after, limit }) => ({
+    listJob: ({ prefix, after, limit }: ListQuery): SearchTask => ({
       shape: "list",
       // One lower bound: with two, SQLite seeks to the first alone and reads every id between them.
       sql: "SELECT id, metadata FROM items WHERE id >= max(?1, ?2) AND id <> ?1 ORDER BY id LIMIT ?3",
@@ -181,23 +175,18 @@ function createBinder(params: Bound[]): Bind {
   return (value) => `?${params.push(value)}`;
 }
 
-/**
- * Compaction of chunks. sqlite-vec adds vectors to its newest chunk only, and frees a chunk when its last vector is deleted. After
- * many scattered deletions, nearly empty chunks would remain and still be searched, so their vectors are moved to the newest one.
- */
-export interface Compaction {
-  /** Counts deletions, and compacts in the background when there have been many. */
-  afterDeletions(count: number): void;
-  /** Stops compacting. Resolves when no step is running. */
-  stop(): Promise<void>;
-}
-
 /** Selects the emptiest chunk that is at most half full, except the newest one, which is being filled. */
 const SPARSE_CHUNK = `SELECT chunk_id FROM vectors_rowids GROUP BY chunk_id
   HAVING count(*) * 2 <= ?1 AND chunk_id < (SELECT max(chunk_id) FROM vectors_chunks) ORDER BY count(*) LIMIT 1`;
 const ROWS_OF_CHUNK = "SELECT rowid FROM vectors_rowids WHERE chunk_id = ?1 LIMIT ?2";
 
-export function createCompaction(deps: { file: DatabaseFile; chunkVectors: number; logger: Logger }): Compaction {
+/**
+ * Compaction of chunks. sqlite-vec adds vectors to its newest chunk only, and frees a chunk when its last vector is deleted. After
+ * many scattered deletions, nearly empty chunks would remain and still be searched, so their vectors are moved to the newest one.
+ */
+export type Compaction = ReturnType<typeof createCompaction>;
+
+export function createCompaction(deps: { file: DatabaseFile; chunkVectors: number; logger: Logger }) {
   const { file, chunkVectors, logger } = deps;
   let deletionCount = 0;
   let isStopped = false;
@@ -224,7 +213,8 @@ export function createCompaction(deps: { file: DatabaseFile; chunkVectors: numbe
   };
 
   return {
-    afterDeletions(count) {
+    /** Counts deletions, and compacts in the background when there have been many. */
+    afterDeletions(count: number): void {
       deletionCount += count;
       if (deletionCount < COMPACT_AFTER_DELETIONS || running !== null || isStopped) return;
       deletionCount = 0;
@@ -234,7 +224,8 @@ export function createCompaction(deps: { file: DatabaseFile; chunkVectors: numbe
           running = null;
         });
     },
-    async stop() {
+    /** Stops compacting. Resolves when no step is running. */
+    async stop(): Promise<void> {
       isStopped = true;
       await running;
     },

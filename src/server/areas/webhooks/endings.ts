@@ -11,18 +11,13 @@ const FILE = "webhooks.json";
  * The webhooks whose receiver has answered 410, in `webhooks.json`. A change is durable when the call returns; when it throws, as
  * on a full disk, nothing has changed.
  */
-export interface Endings {
-  /** Reports whether deliveries have ended. A webhook whose config has changed since counts as not ended. */
-  isEnded(name: string): boolean;
-  end(name: string): void;
-  resume(name: string): void;
-}
+export type Endings = ReturnType<typeof openEndings>;
 
 export function openEndings(deps: {
   webhooks: Readonly<Record<string, WebhookConfig>>;
   dataDirectory: string;
   logger: Logger;
-}): Endings {
+}) {
   const { webhooks, dataDirectory, logger } = deps;
   const path = join(dataDirectory, FILE);
   const identities = new Map(Object.entries(webhooks).map(([name, config]) => [name, identityOf(config)]));
@@ -33,9 +28,10 @@ export function openEndings(deps: {
     ended = changed;
   };
   return {
-    isEnded: (name) => ended.has(name) && ended.get(name) === identities.get(name),
-    end: (name) => replace(new Map(ended).set(name, identities.get(name) ?? "")),
-    resume(name) {
+    /** Reports whether deliveries have ended. A webhook whose config has changed since counts as not ended. */
+    isEnded: (name: string): boolean => ended.has(name) && ended.get(name) === identities.get(name),
+    end: (name: string): void => replace(new Map(ended).set(name, identities.get(name) ?? "")),
+    resume(name: string): void {
       const others = new Map(ended);
       if (others.delete(name)) replace(others);
     },

@@ -61,18 +61,11 @@ async function typesForCells(client: Client, target: Target): Promise<FieldTypes
   );
 }
 
-interface Batches {
-  /** The number of records that the server has acknowledged. */
-  readonly imported: number;
-  add(source: SourceRecord): Promise<void>;
-  flush(): Promise<void>;
-}
-
 function createBatches(
   client: Client,
   target: Target,
   { isUpsert, files }: { isUpsert: boolean; files: { folder: string; fields: readonly string[] } | null },
-): Batches {
+) {
   const path = `${target.path}/batch${isUpsert ? "?upsert=true" : ""}`;
   let waiting: SourceRecord[] = [];
   let characters = 0;
@@ -111,10 +104,11 @@ function createBatches(
   };
 
   return {
-    get imported() {
+    /** The number of records that the server has acknowledged. */
+    get imported(): number {
       return imported;
     },
-    async add(source) {
+    async add(source: SourceRecord): Promise<void> {
       if (files !== null && hasFiles(source.record, files.fields)) {
         return sendForm(source, files.fields, files.folder);
       }

@@ -8,14 +8,6 @@ export interface Reservation {
   release(): void;
 }
 
-/**
- * Budget of memory for large answers, from the moment they leave their query process until their client has them. While it is full,
- * answers stay in their processes. [DB180]
- */
-export interface AnswerRoom {
-  reserve(callerName: string, sizeBytes: number): Reservation;
-}
-
 interface Entry {
   callerName: string;
   sizeBytes: number;
@@ -24,7 +16,13 @@ interface Entry {
 
 const SMALL: Reservation = { ready: Promise.resolve(), release: () => {} };
 
-export function createAnswerRoom(): AnswerRoom {
+/**
+ * Budget of memory for large answers, from the moment they leave their query process until their client has them. While it is full,
+ * answers stay in their processes. [DB180]
+ */
+export type AnswerRoom = ReturnType<typeof createAnswerRoom>;
+
+export function createAnswerRoom() {
   /** Waiting entries in order of arrival. */
   const waiting = new Set<Entry>();
   const held = new Set<Entry>();
@@ -61,7 +59,7 @@ export function createAnswerRoom(): AnswerRoom {
     }
   };
   return {
-    reserve(callerName, sizeBytes) {
+    reserve(callerName: string, sizeBytes: number): Reservation {
       if (sizeBytes < LARGE_ANSWER_BYTES) return SMALL;
       const { promise: ready, resolve: grant } = Promise.withResolvers<void>();
       const entry: Entry = { callerName, sizeBytes, grant };

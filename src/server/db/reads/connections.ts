@@ -4,13 +4,7 @@ import { QUERY_LOCK_TIMEOUT_MS, READ_CONNECTIONS_MAX, READ_VALUE_BYTES_MAX } fro
 import { BUCKET_FUNCTION } from "./requests.ts";
 
 /** The connections of one process to the files that it reads. */
-export interface Connections {
-  /** Returns a read-only connection to `path`, from an LRU cache. */
-  of(path: string, extensions: readonly string[]): DatabaseSync;
-  close(path: string): void;
-}
-
-export function createConnections(): Connections {
+export function createConnections() {
   /** Connections by path, the one used last at the end. */
   const open = new Map<string, DatabaseSync>();
   const close = (path: string): void => {
@@ -19,7 +13,8 @@ export function createConnections(): Connections {
   };
   return {
     close,
-    of(path, extensions) {
+    /** Returns a read-only connection to `path`, from an LRU cache. */
+    of(path: string, extensions: readonly string[]): DatabaseSync {
       const connection = open.get(path) ?? connect(path, extensions);
       open.delete(path);
       for (const oldest of open.keys()) if (open.size >= READ_CONNECTIONS_MAX) close(oldest);

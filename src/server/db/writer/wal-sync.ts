@@ -8,14 +8,7 @@ import type { StatementCache } from "./statement-cache.ts";
 export type SyncFile = (descriptor: number, done: (error: Error | null) => void) => void;
 
 /** Makes committed transactions durable without blocking the event loop. */
-export interface WalSync {
-  /** The descriptor of the WAL. */
-  readonly descriptor: number;
-  /** Syncs every frame written so far. The first call also syncs the directory entries of the files. */
-  run(done: (error: Error | null) => void): void;
-  /** Closes the descriptors. Must not be called during a sync. */
-  close(): void;
-}
+export type WalSync = ReturnType<typeof createWalSync>;
 
 /**
  * Creates the sync of a WAL, off the main thread, as SQLite with synchronous=NORMAL does not sync it at a commit. All descriptors
@@ -29,11 +22,12 @@ export function createWalSync(options: {
   directories: DirectorySync;
   /** Syncs a descriptor. Default fs.fdatasync. */
   syncFile: SyncFile | undefined;
-}): WalSync {
+}) {
   const { databasePath, newFileDescriptor, directories, syncFile = fs.fdatasync } = options;
   // The file's directory has the entries of the WAL and of a new database. Its parent directory is synced because the directory may be new.
   const ownDirectory = dirname(databasePath);
   const directoryAbove = dirname(ownDirectory);
+  /** The descriptor of the WAL. */
   const descriptor = fs.openSync(`${databasePath}-wal`, "r+");
   try {
     directories.hold(ownDirectory);
@@ -61,7 +55,8 @@ export function createWalSync(options: {
 
   return {
     descriptor,
-    run(done) {
+    /** Syncs every frame written so far. The first call also syncs the directory entries of the files. */
+    run(done: (error: Error | null) => void): void {
       syncFile(descriptor, (error) => {
         if (error || isNewFileSynced) {
           done(error ?? null);
@@ -73,7 +68,8 @@ export function createWalSync(options: {
         });
       });
     },
-    close() {
+    /** Closes the descriptors. Must not be called during a sync. */
+    close(): void {
       if (isClosed) return;
       isClosed = true;
       fs.closeSync(descriptor);

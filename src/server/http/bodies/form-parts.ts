@@ -19,23 +19,12 @@ export interface PartReader {
   end(): void;
 }
 
-/** A form that is split into its parts as it arrives. Errors: 400, and those that the parts' readers throw. */
-export interface FormParts {
-  /** Resolves when the chunk has been split and its bytes consumed. */
-  push(chunk: Uint8Array): Promise<void>;
-  /** Resolves when every part and the form itself have ended. */
-  end(): Promise<void>;
-}
-
 /**
- * Splits a form with Dicer, the multipart parser under the package's Busboy. Busboy itself drops the parameters of a part's content
+ * Splits a form into its parts as it arrives, with Dicer, the multipart parser under the package's Busboy. Errors: 400, and those
+ * that the parts' readers throw. Busboy itself drops the parameters of a part's content
  * type and skips parts without a name, which must be refused.
  */
-export function createFormParts(
-  boundary: string,
-  partsMax: number,
-  openPart: (header: PartHeader) => PartReader,
-): FormParts {
+export function createFormParts(boundary: string, partsMax: number, openPart: (header: PartHeader) => PartReader) {
   // Dicer supports maxHeaderSize; its types lack it.
   const bounds = { boundary, maxHeaderSize: FORM_HEADER_MAX_BYTES, maxHeaderPairs: FORM_HEADER_LINES_MAX };
   const dicer = new Dicer(bounds);
@@ -83,13 +72,15 @@ export function createFormParts(
   });
 
   return {
-    async push(chunk) {
+    /** Resolves when the chunk has been split and its bytes consumed. */
+    async push(chunk: Uint8Array): Promise<void> {
       const { promise: written, resolve } = Promise.withResolvers<void>();
       attempt(() => dicer.write(chunk, () => resolve()));
       // `finished` first: `race` prefers the first of two settled promises, and the chunk may have failed.
       await Promise.race([finished, written]);
     },
-    async end() {
+    /** Resolves when every part and the form itself have ended. */
+    async end(): Promise<void> {
       dicer.end();
       await finished;
     },

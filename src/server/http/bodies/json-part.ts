@@ -5,16 +5,9 @@ import { type BodyRules, over, parseInSteps, refusalOf } from "./body.ts";
 import { JsonScan } from "./json-scan.ts";
 
 /** The JSON of one part of a form, with the bounds of a JSON body. */
-export interface JsonPart {
-  /** Errors: 413 for too many bytes or values, 400 for excessive nesting, 429 and 503 as for a body that arrives. */
-  take(bytes: Uint8Array): Promise<void>;
-  /** Parses what was taken. Errors: 400. */
-  value(): Promise<JsonValue>;
-  /** Frees its memory, also of a part that has not ended. */
-  release(): void;
-}
+export type JsonPart = ReturnType<typeof createJsonPart>;
 
-export function createJsonPart({ maxBytes, bodies, turns, sender }: BodyRules): JsonPart {
+export function createJsonPart({ maxBytes, bodies, turns, sender }: BodyRules) {
   const name = sender();
   let refused: AppError | null = null;
   let blocks: Uint8Array<ArrayBuffer>[] = [];
@@ -38,7 +31,8 @@ export function createJsonPart({ maxBytes, bodies, turns, sender }: BodyRules): 
     }
   };
   return {
-    async take(bytes) {
+    /** Errors: 413 for too many bytes or values, 400 for excessive nesting, 429 and 503 as for a body that arrives. */
+    async take(bytes: Uint8Array): Promise<void> {
       if (refused !== null) throw refused;
       byteCount += bytes.byteLength;
       if (byteCount > maxBytes) throw over(maxBytes);
@@ -47,7 +41,8 @@ export function createJsonPart({ maxBytes, bodies, turns, sender }: BodyRules): 
       keep(bytes);
       await bodies.room();
     },
-    async value() {
+    /** Parses what was taken. Errors: 400. */
+    async value(): Promise<JsonValue> {
       if (refused !== null) throw refused;
       held.complete();
       const last = blocks.pop()?.subarray(0, used);
@@ -58,7 +53,8 @@ export function createJsonPart({ maxBytes, bodies, turns, sender }: BodyRules): 
         throw refusalOf(cause);
       }
     },
-    release() {
+    /** Frees its memory, also of a part that has not ended. */
+    release(): void {
       held.release();
       blocks = [];
     },

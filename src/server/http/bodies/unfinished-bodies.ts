@@ -20,20 +20,6 @@ export interface HeldBody {
   release(): void;
 }
 
-/**
- * The memory of bodies that are still arriving. Beyond the bound for all, the sender that holds most loses its newest body, so that
- * a few senders of endless bodies cannot lock out the others.
- */
-export interface UnfinishedBodies {
-  /**
-   * Begins a body. `sender`: a client's network; null for a service key, which only the bound for all concerns. `giveUp` is called
-   * when the body has to make room for others.
-   */
-  begin(sender: string | null, giveUp: (cause: AppError) => void): HeldBody;
-  /** Resolves when further bytes may be read, without any action of a sender. */
-  room(): Promise<void>;
-}
-
 interface Body {
   byteCount: number;
   giveUp: (cause: AppError) => void;
@@ -50,8 +36,14 @@ const refusal = (status: 429 | 503): AppError =>
     headers: { "retry-after": String(UNFINISHED_RETRY_SECONDS) },
   });
 
+/**
+ * The memory of bodies that are still arriving. Beyond the bound for all, the sender that holds most loses its newest body, so that
+ * a few senders of endless bodies cannot lock out the others.
+ */
+export type UnfinishedBodies = ReturnType<typeof createUnfinishedBodies>;
+
 /** Creates the accounting. `bodyMaxBytes`: of one body; where the config allows large ones, the bounds have room for them. */
-export function createUnfinishedBodies(bodyMaxBytes: number): UnfinishedBodies {
+export function createUnfinishedBodies(bodyMaxBytes: number) {
   const perAddressMaxBytes = Math.max(UNFINISHED_PER_ADDRESS_MAX_BYTES, 2 * bodyMaxBytes);
   const maxBytes = Math.max(UNFINISHED_MAX_BYTES, 4 * bodyMaxBytes);
   const senders = new Map<string | null, Sender>();
@@ -100,7 +92,11 @@ export function createUnfinishedBodies(bodyMaxBytes: number): UnfinishedBodies {
   };
 
   return {
-    begin(name, giveUp) {
+    /**
+     * Begins a body. `sender`: a client's network; null for a service key, which only the bound for all concerns. `giveUp` is called
+     * when the body has to make room for others.
+     */
+    begin(name: string | null, giveUp: (cause: AppError) => void): HeldBody {
       const body: Body = { byteCount: 0, giveUp };
       let isComplete = false;
       senderOf(name).bodies.add(body);
@@ -135,7 +131,8 @@ export function createUnfinishedBodies(bodyMaxBytes: number): UnfinishedBodies {
         },
       };
     },
-    async room() {
+    /** Resolves when further bytes may be read, without any action of a sender. */
+    async room(): Promise<void> {
       while (completeBytes > COMPLETE_MAX_BYTES) await new Promise<void>((resolve) => waiting.push(resolve));
     },
   };

@@ -2,25 +2,22 @@ import { type TObject, type TProperties, Type } from "typebox";
 import type { JsonObject, JsonValue } from "../../../kernel/json/json.ts";
 import { createParser, type Parser } from "../../../kernel/schema/parser.ts";
 import type { JsonSchema } from "../../../kernel/schema/strict.ts";
-import type { KnownParameters, Query } from "./query.ts";
-
-export interface QueryParser {
-  /** The names of the declared parameters; null where others are allowed. */
-  known: KnownParameters;
-  /** Parses the parameters to the types of their schemas. Errors: 400 that names each invalid one. */
-  parse(query: Query): Record<string, unknown>;
-}
+import type { Query } from "./query.ts";
 
 const NOTHING: Record<string, unknown> = Object.freeze({});
 
+export type QueryParser = ReturnType<typeof createQueryParser>;
+
 /** Creates the parser. `properties` are strings, numbers, booleans or unions of constants. */
-export function createQueryParser(properties: TProperties, { takesOthers = false } = {}): QueryParser {
+export function createQueryParser(properties: TProperties, { takesOthers = false } = {}) {
   const schemas = new Map<string, JsonSchema>(Object.entries(properties) as [string, JsonSchema][]);
   let parser: Parser<TObject> | null = null;
   const isNothingValid = Object.values(properties).every((schema) => Type.IsOptional(schema));
   return {
+    /** The names of the declared parameters; null where others are allowed. */
     known: takesOthers ? null : new Set(schemas.keys()),
-    parse(query) {
+    /** Parses the parameters to the types of their schemas. Errors: 400 that names each invalid one. */
+    parse(query: Query): Record<string, unknown> {
       const { sent } = query;
       if (sent.size === 0 && isNothingValid) return NOTHING;
       const values: JsonObject = {};

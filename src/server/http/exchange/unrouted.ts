@@ -4,12 +4,7 @@ import { METHODS, methodRefused, methodsOf } from "../mount.ts";
 import { NOSNIFF } from "../security-headers.ts";
 import { pathAt, restOfPath, type WideGroup } from "../wide-paths.ts";
 
-export interface Unrouted {
-  /** Returns the methods of the routes at a path, in the order of `Allow`; empty: there is no route. */
-  methodsAt(path: string): string[];
-  /** Answers a preflight. Errors: 404; 405 with `Allow`. */
-  answer(request: Request, path: string): Response;
-}
+export type Unrouted = ReturnType<typeof createUnrouted>;
 
 /**
  * Creates the answers to requests that the router does not match, from its routes. `wide`: groups that the router has for every
@@ -20,7 +15,7 @@ export function createUnrouted(
   cors: Cors,
   routes: () => readonly { method: string; path: string }[],
   { site = null, wide = [] }: { site?: { has(path: string): boolean } | null; wide?: readonly WideGroup[] } = {},
-): Unrouted {
+) {
   let patterns: Pattern[] | null = null;
   const declaredAt = (path: string): string[] => {
     // All routes are mounted before the first request.
@@ -31,6 +26,7 @@ export function createUnrouted(
       return patterns.filter(({ segments }) => isAt(segments, given)).map(({ method }) => method);
     return [...(pathAt(group, restOfPath(`http://localhost${path}`, group))?.endpoints.keys() ?? [])];
   };
+  /** Returns the methods of the routes at a path, in the order of `Allow`; empty: there is no route. */
   const methodsAt = (path: string): string[] => {
     const declared = declaredAt(path);
     if (declared.length === 0 && site?.has(path) === true) return methodsOf(["GET"]);
@@ -38,7 +34,8 @@ export function createUnrouted(
   };
   return {
     methodsAt,
-    answer(request, path) {
+    /** Answers a preflight. Errors: 404; 405 with `Allow`. */
+    answer(request: Request, path: string): Response {
       const allow = methodsAt(path);
       if (request.method === "OPTIONS" && allow.length > 0) {
         const headers = cors.preflight(request, allow.join(", "));

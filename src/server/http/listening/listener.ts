@@ -1,7 +1,7 @@
 import http from "node:http";
 import type { AnyElysia } from "elysia";
 import type { Clock } from "../../../kernel/clock.ts";
-import { createSocketServer, type SocketHandler, type SocketServer } from "../../sockets/socket-server.ts";
+import { createSocketServer, type SocketHandler } from "../../sockets/socket-server.ts";
 import { HEADERS_MAX_BYTES, IDLE_TIMEOUT_SECONDS, REQUEST_MAX_BYTES } from "../limits.ts";
 import { createClientAddress, type ProxyTrust } from "./client-address.ts";
 import { Generations } from "./generations.ts";
@@ -31,28 +31,7 @@ export interface ListenOptions {
 }
 
 /** The network side of a platform. Before it listens there are no sockets; requests then come from the process itself. */
-export interface Listener {
-  readonly sockets: SocketServer;
-  /** Returns the client's address. */
-  addressOf(request: Request): string;
-  /** Holds a request: until it is released, only its handler ends its connection. */
-  holdOpen(request: Request, isHeld: boolean): void;
-  /** Returns `http://HOST:PORT` or `https://HOST:PORT`; null while not listening. */
-  origin(): string | null;
-  /** Completes a request that does not come from the network, so that it has the form of those that do. */
-  complete(request: Request): Request;
-  /**
-   * Listens on a port. `routes`: requests that Bun's own router matches bypass `server`, which must answer them in the same way.
-   * Errors: already listening, already stopped, or the port is not available.
-   */
-  listen(server: AnyElysia, options: ListenOptions): { url: string; port: number };
-  /** Replaces the certificate for new connections; open ones continue. Errors: it listens without TLS, or the certificate is invalid. */
-  renew(certificate: Certificate): void;
-  /** Stops accepting connections; requests in progress continue. */
-  refuse(): void;
-  /** Stops accepting connections, closes sockets with 1001, and resolves when requests in progress are answered. */
-  stop(): Promise<void>;
-}
+export type Listener = ReturnType<typeof createListener>;
 
 /**
  * Creates the listener. `proxies`: whose headers name the client's address. `messageMaxBytes`: the size of a WebSocket message;
@@ -70,7 +49,7 @@ export function createListener(options: {
   socketIdleSeconds?: number;
   /** The headers of the answer to an upgrade. */
   upgradeHeaders?: Readonly<Record<string, string>>;
-}): Listener {
+}) {
   const { idleTimeoutSeconds = IDLE_TIMEOUT_SECONDS } = options;
   let generations: Generations | null = null;
   let origin: string | null = null;
@@ -87,23 +66,32 @@ export function createListener(options: {
   /** Resolves when all requests are answered; null: not stopping. */
   let answered: Promise<void> | null = null;
   let isStopped = false;
+  /** Stops accepting connections; requests in progress continue. */
   const refuse = (): void => {
     isStopped = true;
     if (generations !== null) answered ??= sockets.refuse();
   };
   return {
     sockets,
-    addressOf: (request) =>
+    /** Returns the client's address. */
+    addressOf: (request: Request): string =>
       clientAddress(
         request.headers,
         () => generations?.current?.requestIP(requests.originalOf(request))?.address ?? "127.0.0.1",
       ),
-    holdOpen(request, isHeld) {
+    /** Holds a request: until it is released, only its handler ends its connection. */
+    holdOpen(request: Request, isHeld: boolean): void {
       generations?.current?.timeout(requests.originalOf(request), isHeld ? 0 : idleTimeoutSeconds);
     },
-    origin: () => origin,
-    complete: (request) => requests.withHost(request),
-    listen(server, { host: wantedHost, port: wantedPort, tls = null, routes = {}, failure }) {
+    /** Returns `http://HOST:PORT` or `https://HOST:PORT`; null while not listening. */
+    origin: (): string | null => origin,
+    /** Completes a request that does not come from the network, so that it has the form of those that do. */
+    complete: (request: Request): Request => requests.withHost(request),
+    /**
+     * Listens on a port. `routes`: requests that Bun's own router matches bypass `server`, which must answer them in the same way.
+     * Errors: already listening, already stopped, or the port is not available.
+     */
+    listen(server: AnyElysia, { host: wantedHost, port: wantedPort, tls = null, routes = {}, failure }: ListenOptions) {
       // A second server would never be stopped, and its sockets would receive no published messages.
       if (generations !== null) throw new Error(`It listens already, on ${origin}`);
       if (isStopped) throw new Error("It was stopped, and cannot listen again");
@@ -141,12 +129,14 @@ export function createListener(options: {
       origin = publicOrigin(tls?.publicHost ?? null, port) ?? opened.current?.url.origin ?? null;
       return { url: urlOf(tls === null ? "http" : "https", host, port), port };
     },
-    renew(certificate) {
+    /** Replaces the certificate for new connections; open ones continue. Errors: it listens without TLS, or the certificate is invalid. */
+    renew(certificate: Certificate): void {
       if (openWith === null) throw new Error("It does not listen");
       if (!isStopped) openWith(certificate);
     },
     refuse,
-    async stop() {
+    /** Stops accepting connections, closes sockets with 1001, and resolves when requests in progress are answered. */
+    async stop(): Promise<void> {
       refuse();
       if (generations === null || answered === null) return;
       generations.end();

@@ -53,14 +53,9 @@ export function writePack(
   return Buffer.concat([length, text, ...parts]);
 }
 
-export interface Pack {
-  header: PackHeader;
-  contentOf(representation: Representation): Blob;
-  /** Decompresses a file on another thread. */
-  plainOf(file: PackedFile): Promise<Blob>;
-}
+export type Pack = Awaited<ReturnType<typeof readPack>>;
 
-export async function readPack(path: string): Promise<Pack> {
+export async function readPack(path: string) {
   const file = Bun.file(path);
   const length = new DataView(await file.slice(0, LENGTH_BYTES).arrayBuffer()).getUint32(0);
   const begin = LENGTH_BYTES + length;
@@ -70,7 +65,8 @@ export async function readPack(path: string): Promise<Pack> {
   return {
     header,
     contentOf,
-    async plainOf({ representations }) {
+    /** Decompresses a file on another thread. */
+    async plainOf({ representations }: PackedFile): Promise<Blob> {
       const gzipped = representations.find(({ encoding }) => encoding === "gzip");
       if (gzipped === undefined) throw new Error("A packed file lacks its gzip representation");
       const compressed = await contentOf(gzipped).arrayBuffer();

@@ -55,31 +55,13 @@ interface Kept {
 }
 
 /** Stored jobs, for administrators. Each change is one transaction, which checks the state again. */
-export interface JobRecords {
-  /** Lists jobs, newest first, as JSON texts. `next` is the cursor of the next page; null: the list has ended. */
-  list(listing: JobListing): { jobs: string[]; next: number | null };
-  /** Finds a job by id; null: there is none. */
-  find(id: string): JobRow | null;
-  /** Retries a job. Errors: 404 if it is gone; 409 unless it has failed, and if another job has its key. */
-  retry(row: JobRow, by: Actor): Promise<void>;
-  /** Cancels a waiting job. Errors: 404 if it is gone; 409 unless it waits. */
-  cancelWaiting(row: JobRow, by: Actor): Promise<void>;
-  /** Makes a waiting job due at once. Errors: 404 if it is gone; 409 unless it waits. */
-  runNow(row: JobRow, by: Actor): Promise<void>;
-}
+export type JobRecords = ReturnType<typeof createJobRecords>;
 
-export function createJobRecords({
-  core,
-  clock,
-  isDrill,
-}: {
-  core: QueueCore;
-  clock: Clock;
-  isDrill: boolean;
-}): JobRecords {
+export function createJobRecords({ core, clock, isDrill }: { core: QueueCore; clock: Clock; isDrill: boolean }) {
   const { onDue } = core.dispatcher;
   return {
-    list(listing) {
+    /** Lists jobs, newest first, as JSON texts. `next` is the cursor of the next page; null: the list has ended. */
+    list(listing: JobListing): { jobs: string[]; next: number | null } {
       const store = core.existing();
       if (store === null) return { jobs: [], next: null };
       // One more than requested shows whether there is a next page.
@@ -98,8 +80,10 @@ export function createJobRecords({
       }
       return { jobs, next: last !== null && last !== seqs.at(-1) ? last : null };
     },
-    find: (id) => core.existing()?.file.query<JobRow>(BY_ID).get(id) ?? null,
-    async retry({ seq, name, id }, by) {
+    /** Finds a job by id; null: there is none. */
+    find: (id: string): JobRow | null => core.existing()?.file.query<JobRow>(BY_ID).get(id) ?? null,
+    /** Retries a job. Errors: 404 if it is gone; 409 unless it has failed, and if another job has its key. */
+    async retry({ seq, name, id }: JobRow, by: Actor): Promise<void> {
       await core.open().write((tx, deltas) => {
         const { state, group, key } = keptOf(tx.query<Kept>(KEPT).get(seq), id);
         if (state !== FAILED) throw wrongState("retried", "failed", state);
@@ -115,7 +99,8 @@ export function createJobRecords({
         return null;
       });
     },
-    async cancelWaiting({ seq, name, id }, by) {
+    /** Cancels a waiting job. Errors: 404 if it is gone; 409 unless it waits. */
+    async cancelWaiting({ seq, name, id }: JobRow, by: Actor): Promise<void> {
       await core.open().write((tx, deltas) => {
         const { state, group } = keptOf(tx.query<Kept>(KEPT).get(seq), id);
         if (state !== WAITING && state !== BEHIND) throw wrongState("cancelled", "waiting or running", state);
@@ -127,7 +112,8 @@ export function createJobRecords({
         return null;
       });
     },
-    async runNow({ seq, name, id }, by) {
+    /** Makes a waiting job due at once. Errors: 404 if it is gone; 409 unless it waits. */
+    async runNow({ seq, name, id }: JobRow, by: Actor): Promise<void> {
       await core.open().write((tx) => {
         const { state } = keptOf(tx.query<Kept>(KEPT).get(seq), id);
         if (state !== WAITING && state !== BEHIND) throw wrongState("run now", "waiting", state);

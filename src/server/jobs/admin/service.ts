@@ -17,19 +17,10 @@ export interface JobQuery {
   cursor?: string | undefined;
 }
 
-/** Jobs for administrators. A key whose scopes do not name a job does not learn that it exists. */
-export interface JobsService {
-  /** Lists jobs. Returns the page as JSON. Errors: 401, 403, 400 for a cursor that no page returned. */
-  list(principal: Principal, query: () => JobQuery): MaybePromise<string>;
-  /** Returns the schedules whose jobs the key may read. Errors: 401, 403. */
-  schedules(principal: Principal): ScheduleView[];
-  /** Runs a schedule at once. Returns the id of its job, or of the one that waits or runs. Errors: 401, 403, 404. */
-  runSchedule(principal: Principal, name: string, form: () => unknown): Promise<string>;
-  /** Changes a job. `form` is called once the rights are known. Errors: 401, 403, 404, 409. */
-  change(principal: Principal, id: string, action: "retry" | "cancel" | "run-now", form: () => unknown): Promise<void>;
-}
-
 const ANY = "*";
+
+/** Jobs for administrators. A key whose scopes do not name a job does not learn that it exists. */
+export type JobsService = ReturnType<typeof createJobsService>;
 
 export function createJobsService(deps: {
   core: QueueCore;
@@ -39,7 +30,7 @@ export function createJobsService(deps: {
   turns: Scheduler;
   /** Records in the audit log what the current caller has done to a running job, whose end shares a transaction with others. */
   audit: RecordChange;
-}): JobsService {
+}) {
   const { core, records, turns } = deps;
 
   const may = (principal: Principal, name: string, action: "read" | "write"): boolean =>
@@ -75,7 +66,8 @@ export function createJobsService(deps: {
   };
 
   return {
-    list(principal, query) {
+    /** Lists jobs. Returns the page as JSON. Errors: 401, 403, 400 for a cursor that no page returned. */
+    list(principal: Principal, query: () => JobQuery): MaybePromise<string> {
       const names = readable(principal);
       const { name, state = null, limit = LIST_LIMIT_DEFAULT, cursor } = query();
       if (name !== undefined && !may(principal, name, "read")) throw forbidden();
@@ -90,11 +82,13 @@ export function createJobsService(deps: {
         return `{"jobs":[${jobs.join(",")}],"cursor":${next === null ? "null" : JSON.stringify(encodeCursor(next))}}`;
       });
     },
-    schedules(principal) {
+    /** Returns the schedules whose jobs the key may read. Errors: 401, 403. */
+    schedules(principal: Principal): ScheduleView[] {
       const names = readable(principal);
       return deps.schedules.view().filter(({ name }) => names === null || names.includes(name));
     },
-    async runSchedule(principal, name, form) {
+    /** Runs a schedule at once. Returns the id of its job, or of the one that waits or runs. Errors: 401, 403, 404. */
+    async runSchedule(principal: Principal, name: string, form: () => unknown): Promise<string> {
       requireAnyServiceKey(principal);
       if (!may(principal, name, "write")) throw forbidden();
       form();
@@ -103,7 +97,13 @@ export function createJobsService(deps: {
       await deps.audit(auditedChange("run-now", { name, id }));
       return id;
     },
-    async change(principal, id, action, form) {
+    /** Changes a job. `form` is called once the rights are known. Errors: 401, 403, 404, 409. */
+    async change(
+      principal: Principal,
+      id: string,
+      action: "retry" | "cancel" | "run-now",
+      form: () => unknown,
+    ): Promise<void> {
       const row = writable(principal, id, form);
       const by = actorOf(principal);
       if (action === "retry" && core.dispatcher.isUnderWay(row.seq)) throw stillRuns(id);

@@ -1,24 +1,18 @@
 import type { Millis } from "../../../kernel/clock.ts";
 import { DAY_MS, MINUTE_MS } from "../../../kernel/time/duration.ts";
 
-/** The times of a schedule. */
-export interface Times {
-  /** Returns the first time after `after`; null: there is none. */
-  next(after: Millis): Millis | null;
-  /** Returns the last time up to `now`, if it is after `since`; null: there is none. */
-  latest(since: Millis, now: Millis): Millis | null;
-}
-
 /**
  * Returns the times of a cron expression in a time zone. Where the hours are `*`, hours are counted as they pass. Otherwise the
  * local time counts: one that a change of the clocks skips is due at the change, and one that it repeats is due the first time.
  */
-export function cronTimes(expression: string, timezone: string): Times {
+export function cronTimes(expression: string, timezone: string) {
   const isByHour = /^(?:@hourly$|\S+\s+\*\s)/.test(expression.trim());
+  /** Returns the first time after `after`; null: there is none. */
   const next = timezone === "UTC" || isByHour ? byInstant(expression, timezone) : byLocalTime(expression, timezone);
   return {
     next,
-    latest(since, now) {
+    /** Returns the last time up to `now`, if it is after `since`; null: there is none. */
+    latest(since: Millis, now: Millis): Millis | null {
       // Searches back from `now` in growing steps: a schedule may have had very many times since.
       for (let windowMs = MINUTE_MS; ; windowMs *= 2) {
         const from = Math.max(since, now - windowMs);

@@ -72,19 +72,16 @@ function timeOf(at: Date | string): Millis {
 }
 
 /** Encrypts secrets of jobs with a key that is derived from the server's secret. A sealed text opens only for its own job. */
-export interface JobSealing {
-  seal(jobId: string, text: string): Uint8Array;
-  /** Decrypts a secret; null for one that was sealed with another server's secret. */
-  unseal(jobId: string, sealed: Uint8Array): string | null;
-}
+export type JobSealing = ReturnType<typeof createJobSealing>;
 
-export function createJobSealing(secret: string, ids: Ids): JobSealing {
+export function createJobSealing(secret: string, ids: Ids) {
   const key = Buffer.from(hkdfSync("sha256", secret, "", "platform/jobs", 32));
   return {
-    seal(jobId, text) {
+    seal(jobId: string, text: string): Uint8Array {
       const nonce = Buffer.from(ids.secret(NONCE_BYTES), "base64url");
       return sealText(text, { key, nonce, context: jobId });
     },
-    unseal: (jobId, sealed) => openSealed(sealed, { key, context: jobId }),
+    /** Decrypts a secret; null for one that was sealed with another server's secret. */
+    unseal: (jobId: string, sealed: Uint8Array): string | null => openSealed(sealed, { key, context: jobId }),
   };
 }

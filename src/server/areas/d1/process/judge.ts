@@ -74,18 +74,9 @@ type Mode = "own" | "statement" | "vacuum";
  * while a statement runs: a trigger, a view, a table-valued pragma, the content of a full-text index. An action that is on
  * no list is refused. [DQ5]
  */
-export interface Judge {
-  /** Callback for the connection's authorizer. */
-  authorize(action: number, first: string | null, second: string | null, schema: string | null): number;
-  /** Sets the rules for statements compiled from now on. `own`: the process's own statements, which may do everything. */
-  begin(mode: Mode): void;
-  /** Reason of the refusal; null: nothing was refused. */
-  readonly refusal: string | null;
-  /** Whether the statement changes the database. */
-  readonly isWrite: boolean;
-}
+export type Judge = ReturnType<typeof createJudge>;
 
-export function createJudge(): Judge {
+export function createJudge() {
   let mode: Mode = "own";
   let refusal: string | null = null;
   let isWrite = false;
@@ -117,7 +108,8 @@ export function createJudge(): Judge {
     return READS.has(action) || WRITES.has(action) ? null : "The statement is not allowed";
   };
   return {
-    authorize(action, first, second, schema) {
+    /** Callback for the connection's authorizer. */
+    authorize(action: number, first: string | null, second: string | null, schema: string | null): number {
       if (mode === "own") return constants.SQLITE_OK;
       if (WRITES.has(action)) isWrite = true;
       const found = refusalOf(action, first, second, schema);
@@ -125,15 +117,18 @@ export function createJudge(): Judge {
       refusal ??= found;
       return constants.SQLITE_DENY;
     },
-    begin(next) {
+    /** Sets the rules for statements compiled from now on. `own`: the process's own statements, which may do everything. */
+    begin(next: Mode): void {
       mode = next;
       refusal = null;
       isWrite = false;
     },
-    get refusal() {
+    /** Reason of the refusal; null: nothing was refused. */
+    get refusal(): string | null {
       return refusal;
     },
-    get isWrite() {
+    /** Whether the statement changes the database. */
+    get isWrite(): boolean {
       return isWrite;
     },
   };

@@ -8,22 +8,13 @@ import { isUnreachable } from "../providers/provider-answer.ts";
 import { isSubscription } from "../providers/web-push.ts";
 import { Outages } from "./outages.ts";
 
-/** Sends one message to one device, with retries, until the result is known. */
-export interface Deliveries {
-  /** Whether at least one provider is configured. */
-  readonly isConfigured: boolean;
-  /** Sends the message. Never rejects: failures are in the outcome. */
-  deliver(target: Target, message: Message): Promise<Outcome>;
-  /** Sends, but waits while the service is unavailable, until `patience` is aborted, and calls `onWaiting` then. [PU100] */
-  deliverPatiently(target: Target, message: Message, waiting: Waiting): Promise<Outcome>;
-  /** Ends all running calls as failed. */
-  giveUp(reason: Error): void;
-}
-
 interface Waiting {
   patience: AbortSignal;
   onWaiting: () => void;
 }
+
+/** Sends one message to one device, with retries, until the result is known. */
+export type Deliveries = ReturnType<typeof createDeliveries>;
 
 /**
  * Bounds calls and retries them [PU17] [PU18]; a pause between attempts does not occupy a call. After an abort of `stopping`
@@ -35,7 +26,7 @@ export function createDeliveries(deps: {
   webPush: Provider | null;
   clock: Clock;
   stopping: AbortSignal;
-}): Deliveries {
+}) {
   const { clock, stopping } = deps;
   /** Functions that settle the running calls early. */
   const running = new Set<(reason: Error, kind: "failed" | "unreachable") => void>();
@@ -119,11 +110,16 @@ export function createDeliveries(deps: {
   };
 
   return {
+    /** Whether at least one provider is configured. */
     isConfigured: deps.fcm !== null || deps.webPush !== null,
-    deliver: (target, message) => deliverBy(target, (provider) => attempt(provider, target, message)),
-    deliverPatiently: (target, message, waiting) =>
+    /** Sends the message. Never rejects: failures are in the outcome. */
+    deliver: (target: Target, message: Message): Promise<Outcome> =>
+      deliverBy(target, (provider) => attempt(provider, target, message)),
+    /** Sends, but waits while the service is unavailable, until `patience` is aborted, and calls `onWaiting` then. [PU100] */
+    deliverPatiently: (target: Target, message: Message, waiting: Waiting): Promise<Outcome> =>
       deliverBy(target, (provider) => attemptPatiently(provider, target, message, waiting)),
-    giveUp(reason) {
+    /** Ends all running calls as failed. */
+    giveUp(reason: Error): void {
       for (const end of [...running]) end(reason, "failed");
     },
   };

@@ -19,23 +19,18 @@ import type { FanOut } from "./fan-out.ts";
 /** The name of the jobs that send messages to topics. */
 const TOPIC_JOB_NAME = "platform.push";
 
-/**
- * Queue of messages to topics, sent one after another, after their requests have been answered. Each is a job that resumes after
- * a restart where it had got. Devices whose service is unavailable do not delay the next message.
- */
-export interface TopicQueue {
-  /** Queues a message to the devices subscribed now. Resolves when it is on disk. Errors: 503 if the queue is full. */
-  add(topic: string, message: Message): Promise<void>;
-  /** Resolves when nothing is being sent. */
-  idle(): Promise<void>;
-}
-
 /** The outcome of one try. */
 interface Sent {
   reached: TopicSend;
   /** null: every device has its result. */
   failure: { cause: unknown } | null;
 }
+
+/**
+ * Queue of messages to topics, sent one after another, after their requests have been answered. Each is a job that resumes after
+ * a restart where it had got. Devices whose service is unavailable do not delay the next message.
+ */
+export type TopicQueue = ReturnType<typeof createTopicQueue>;
 
 export function createTopicQueue(deps: {
   queue: Queue;
@@ -46,7 +41,7 @@ export function createTopicQueue(deps: {
   stopping: AbortSignal;
   clock: Clock;
   logger: Logger;
-}): TopicQueue {
+}) {
   const { queue, store, fanOut, stopping, clock, logger } = deps;
   const running = new Set<Promise<unknown>>();
   /** Resolves when the message before has tried all of its devices. */
@@ -119,7 +114,8 @@ export function createTopicQueue(deps: {
     throw new AppError(503, `Too many messages to topics are queued (at most ${TOPIC_MESSAGES_WAITING_MAX})`);
   };
   return {
-    async add(topic, message) {
+    /** Queues a message to the devices subscribed now. Resolves when it is on disk. Errors: 503 if the queue is full. */
+    async add(topic: string, message: Message): Promise<void> {
       const data: TopicSend = { topic, after: 0, until: store.lastOfTopic(topic), message, open: [] };
       if (deps.isDrill) {
         tracked(send(data, null)).catch(() => {});
@@ -137,7 +133,8 @@ export function createTopicQueue(deps: {
         enqueuing -= 1;
       }
     },
-    async idle() {
+    /** Resolves when nothing is being sent. */
+    async idle(): Promise<void> {
       while (running.size > 0) await Promise.all(running);
     },
   };

@@ -7,17 +7,11 @@ import { ownerIdOf } from "../../../disk/owner-id.ts";
 import { describeOwner, markerText, type Owner, parseMarker } from "../../../disk/owner-marker.ts";
 import { storeFailed } from "../../../http/bodies/remote-body.ts";
 import { CLAIM_TIMEOUT_MS, SWEEP_REMOTE_GRACE_MS } from "../limits.ts";
-import type { FileStore, RemoteFiles, SweptPlace } from "../model/types.ts";
+import type { FileStore, RemoteFiles } from "../model/types.ts";
 import { createS3Files } from "./s3-files.ts";
 
 /** Use of object stores. `own`: they are marked as this data directory's, written and swept. `readOnly`: for a drill. */
 export type ObjectStoresMode = { mode: "own"; takeOver: boolean } | { mode: "readOnly" };
-
-export interface ObjectStores {
-  /** Returns the object store of the bucket; null when its files are in the data directory. */
-  of(bucket: BucketConfig): FileStore | null;
-  readonly swept: readonly SweptPlace[];
-}
 
 interface Deps {
   buckets: Readonly<Record<string, BucketConfig>>;
@@ -34,7 +28,7 @@ interface Deps {
  * Opens the object stores of all buckets. Buckets with the same prefix share a store. A store that does not respond is
  * claimed later. Errors: PrefixTaken.
  */
-export async function openObjectStores(deps: Deps): Promise<ObjectStores> {
+export async function openObjectStores(deps: Deps) {
   const { objectStores, clock, logger } = deps;
   const opened = new Map<string, FileStore>();
   const owned: OwnedFiles[] = [];
@@ -56,7 +50,8 @@ export async function openObjectStores(deps: Deps): Promise<ObjectStores> {
     await Promise.all(owned.map((files) => claimAtStart(files, objectStores.takeOver, { clock, logger })));
   }
   return {
-    of(bucket) {
+    /** Returns the object store of the bucket; null when its files are in the data directory. */
+    of(bucket: BucketConfig): FileStore | null {
       const name = nameOf(bucket);
       return name === null ? null : (opened.get(name) ?? null);
     },

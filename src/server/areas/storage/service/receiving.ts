@@ -6,12 +6,6 @@ import { parseKey } from "../model/keys.ts";
 import type { IncomingFile } from "../model/types.ts";
 import type { Arrival } from "../store/quotas.ts";
 
-/** Writes chunks to a file and counts their bytes. */
-export interface Receiver {
-  take(chunk: Uint8Array): Promise<void>;
-  readonly byteCount: number;
-}
-
 /** Size limit of a file, and the bytes of it that are stored already: the other parts of its upload. */
 export interface SizeLimit {
   maxBytes: number;
@@ -19,19 +13,19 @@ export interface SizeLimit {
 }
 
 /**
- * Creates a receiver. `arrival`: null for bytes that are in memory already. Errors: 413 over the limit or the quota, 507
- * without room.
+ * Creates a receiver, which writes chunks to a file and counts their bytes. `arrival`: null for bytes that are in memory already.
+ * Errors: 413 over the limit or the quota, 507 without room.
  */
-export function createReceiver(incoming: IncomingFile, limit: SizeLimit, arrival: Arrival | null): Receiver {
+export function createReceiver(incoming: IncomingFile, limit: SizeLimit, arrival: Arrival | null) {
   let byteCount = 0;
   return {
-    async take(chunk) {
+    async take(chunk: Uint8Array): Promise<void> {
       byteCount += chunk.byteLength;
       if (byteCount > roomOf(limit)) throw tooBig(limit);
       arrival?.take(chunk.byteLength);
       await incoming.write(chunk);
     },
-    get byteCount() {
+    get byteCount(): number {
       return byteCount;
     },
   };
