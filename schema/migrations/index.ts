@@ -26,6 +26,7 @@ import system16 from "./system/0016_user_records.sql" with { type: "text" };
 import system17 from "./system/0017_people.sql" with { type: "text" };
 import system18 from "./system/0018_asked_changes.sql" with { type: "text" };
 import tables1 from "./tables/0001_server.sql" with { type: "text" };
+import tables2 from "./tables/0002_instants.sql" with { type: "text" };
 import vectorize1 from "./vectorize/0001_index.sql" with { type: "text" };
 import vectorize2 from "./vectorize/0002_chunks.sql" with { type: "text" };
 
@@ -81,7 +82,7 @@ export const systemLayout: FileLayout = {
   unversioned: "SELECT count(*) FROM _migrations",
 };
 
-export const tablesLayout: FileLayout = { name: "tables", steps: [tables1], unversioned: RUN_AGAIN };
+export const tablesLayout: FileLayout = { name: "tables", steps: [tables1, tables2], unversioned: RUN_AGAIN };
 
 /** Layout of vector files. `{{…}}` in its steps is filled in from the config: sqlite-vec requires numbers in its DDL. */
 export const vectorizeLayout: FileLayout = {
