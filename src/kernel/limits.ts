@@ -12,7 +12,7 @@ export const TIMER_MAX_MS = 2 ** 31 - 1;
 export const ZONES_MAX = 32;
 /** Days whose offset or label is cached: more than a century. */
 export const ZONE_DAYS_MAX = 50_000;
-/** Time that one piece of work may take before it yields to the event loop. */
+/** Time that all work of one kind may take in a turn of the event loop, before the next kind has its own. */
 export const TURN_MS = 4;
 /**
  * Time that short pieces of work may take together in one turn before the next ones wait. It is long, because waiting costs more:

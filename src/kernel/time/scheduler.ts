@@ -86,6 +86,11 @@ export class Scheduler {
     return this.#now() - this.#startOfTurn() < this.#turnMs;
   }
 
+  /** Resolves when this turn of the event loop, or the first later one that has any, has time left. */
+  async whenTime(): Promise<void> {
+    while (!this.hasTime) await new Promise<void>((resolve) => this.#nextTurn(resolve));
+  }
+
   /** Resolves to the result of `work`, which begins in its turn. The next work begins when what it awaits has settled. */
   async inTurn<T>(work: () => MaybePromise<T>, whose: Whose = {}): Promise<T> {
     const turn = this.#enter(whose);
@@ -103,7 +108,7 @@ export class Scheduler {
     await this.#enter(whose);
     try {
       for (;;) {
-        while (!this.hasTime) await new Promise<void>((resolve) => this.#nextTurn(resolve));
+        if (!this.hasTime) await this.whenTime();
         if (whose.signal?.aborted === true) {
           steps.return(undefined as T);
           throw whose.signal.reason;

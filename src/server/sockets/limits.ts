@@ -20,10 +20,6 @@ export const CHARACTER_MAX_BYTES = 3;
 /** Length of a message before `auth`: room for a token. */
 export const UNAUTHENTICATED_MESSAGE_MAX_CHARS = 32 * 1024;
 
-/** Time for messages in one turn of the event loop, before requests and timers have theirs. */
-export const TURN_MS = 4;
-/** Time for re-evaluating rights in one turn of the event loop. */
-export const RIGHTS_TURN_MS = 4;
 /** Queued messages of one connection, waiting for their turn or for an earlier message. */
 export const WAITING_MESSAGES_MAX = 1_000;
 /** Characters of queued messages, per client network and of all. */

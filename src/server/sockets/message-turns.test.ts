@@ -1,5 +1,7 @@
 import { expect, test } from "bun:test";
-import { TURN_MS, WAITING_MESSAGES_MAX, WAITING_PER_CLIENT_MAX_CHARS } from "./limits.ts";
+import { TURN_MS } from "../../kernel/limits.ts";
+import { TurnBudget } from "../../kernel/time/turn-budget.ts";
+import { WAITING_MESSAGES_MAX, WAITING_PER_CLIENT_MAX_CHARS } from "./limits.ts";
 import { MessageTurns, type Source } from "./message-turns.ts";
 
 /** Turns with a clock that only work advances, and an event loop that advances on demand. */
@@ -7,7 +9,7 @@ function begin() {
   let now = 0;
   const due: (() => void)[] = [];
   const done: string[] = [];
-  const turns = new MessageTurns({ now: () => now, nextTurn: (work) => void due.push(work) });
+  const turns = new MessageTurns(new TurnBudget({ now: () => now, nextTurn: (work) => void due.push(work) }));
   const work = (name: string, takesMs: number) => () => {
     now += takesMs;
     done.push(name);

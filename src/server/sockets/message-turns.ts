@@ -1,5 +1,6 @@
 import { isPromise, type MaybePromise } from "../../kernel/maybe-promise.ts";
-import { TURN_MS, WAITING_MAX_CHARS, WAITING_MESSAGES_MAX, WAITING_PER_CLIENT_MAX_CHARS } from "./limits.ts";
+import { TurnBudget } from "../../kernel/time/turn-budget.ts";
+import { WAITING_MAX_CHARS, WAITING_MESSAGES_MAX, WAITING_PER_CLIENT_MAX_CHARS } from "./limits.ts";
 
 /** A source of work, which runs in order, one piece after the other. */
 export interface Source {
@@ -31,12 +32,11 @@ interface Client {
 
 /**
  * Handles the messages of all connections in fair turns. Many sockets may have messages at the same moment, and the event loop
- * would handle all of them before anything else: here messages take at most TURN_MS of one turn, and the rest waits. Turns go
+ * would handle all of them before anything else: here messages have one budget a turn, and the rest waits. Turns go
  * round robin over client networks, and over the connections of one network. [SK2]
  */
 export class MessageTurns {
-  readonly #now: () => number;
-  readonly #nextTurn: (work: () => void) => void;
+  readonly #budget: TurnBudget;
   readonly #lines = new Map<Source, Line>();
   readonly #clients = new Map<string, Client>();
   /** Clients with ready lines, in the order of their turns. */
@@ -44,27 +44,15 @@ export class MessageTurns {
   /** Source of the work that is running and has not returned; null when there is none. */
   #current: Source | null = null;
   #waitingChars = 0;
-  /** Time spent in this turn of the event loop. */
-  #spentMs = 0;
-  #isScheduled = false;
 
-  constructor({
-    now = () => performance.now(),
-    nextTurn = (work) => setImmediate(work),
-  }: {
-    /** Returns the time in milliseconds with fractions. */
-    now?: () => number;
-    /** Runs `work` in the next turn of the event loop. */
-    nextTurn?: (work: () => void) => void;
-  } = {}) {
-    this.#now = now;
-    this.#nextTurn = nextTurn;
+  constructor(budget = new TurnBudget()) {
+    this.#budget = budget;
   }
 
   /** Handles a message of `chars` characters, now or in its turn. false: dropped, because too much waits already. */
   take(source: Source, chars: number, work: Work): boolean {
     const line = this.#lines.size === 0 ? undefined : this.#lines.get(source);
-    if (line === undefined && this.#spentMs < TURN_MS && this.#current !== source) {
+    if (line === undefined && this.#budget.hasTime && this.#current !== source) {
       this.#begin(source, work);
       return true;
     }
@@ -115,22 +103,12 @@ export class MessageTurns {
   #makeReady(client: Client, line: Line): void {
     client.ready.add(line);
     this.#ready.add(client);
-    this.#schedule();
+    this.#budget.wait(this.#run);
   }
 
-  #schedule(): void {
-    if (this.#isScheduled) return;
-    this.#isScheduled = true;
-    this.#nextTurn(() => {
-      this.#isScheduled = false;
-      this.#spentMs = 0;
-      this.#run();
-    });
-  }
-
-  #run(): void {
+  readonly #run = (): void => {
     for (const client of this.#ready) {
-      if (this.#spentMs >= TURN_MS) break;
+      if (!this.#budget.hasTime) break;
       const [line] = client.ready;
       const next = line?.waiting.shift();
       this.#ready.delete(client);
@@ -142,8 +120,8 @@ export class MessageTurns {
       line.isBusy = true;
       this.#begin(line.source, next.work);
     }
-    if (this.#ready.size > 0) this.#schedule();
-  }
+    if (this.#ready.size > 0) this.#budget.wait(this.#run);
+  };
 
   /** Runs work. Nearly all is done when it returns: only work that is awaited, or has others behind it, needs a line. */
   #begin(source: Source, work: Work): void {
@@ -152,13 +130,10 @@ export class MessageTurns {
       this.#lines.set(around, { source: around, waiting: [], isBusy: true });
     }
     this.#current = source;
-    const startedAt = this.#now();
+    const startedAt = this.#budget.now();
     const running = work();
-    this.#spentMs += this.#now() - startedAt;
+    this.#budget.charge(this.#budget.now() - startedAt);
     this.#current = around;
-    // Work of earlier turns may be counted in this one, which makes it shorter, but not longer. Counting each turn by itself
-    // would need a callback in each, which costs many short messages a tenth of their time.
-    if (this.#spentMs >= TURN_MS / 2) this.#schedule();
     if (isPromise(running)) {
       const line = this.#lines.get(source) ?? { source, waiting: [], isBusy: true };
       this.#lines.set(source, line);

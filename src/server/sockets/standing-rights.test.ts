@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
+import { TURN_MS } from "../../kernel/limits.ts";
 import type { Logger } from "../../kernel/logger.ts";
 import { chain } from "../../kernel/maybe-promise.ts";
 import type { LookedAt } from "../access/lookups/lookups.ts";
-import { RIGHTS_TURN_MS } from "./limits.ts";
 import type { StandingRight } from "./standing-rights.ts";
 import { StandingRights } from "./standing-rights.ts";
 
@@ -82,7 +82,7 @@ test("[SK221] many rights are asked over several turns, each once, and held unti
   const all = Array.from({ length: 10 }, (_, index) => grant(`r${index}`, "a", () => pass(1)));
   rights.committed(FILE, change("a"));
   const before = rights.review(all);
-  expect(asked.length).toBe(RIGHTS_TURN_MS);
+  expect(asked.length).toBe(TURN_MS);
   rights.announced(FILE, change("a"));
   const held = log.filter((entry) => entry.endsWith("held")).length;
   expect(held).toBe(10 - asked.length);

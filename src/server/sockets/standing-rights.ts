@@ -1,10 +1,10 @@
-import type { Clock, Millis } from "../../kernel/clock.ts";
+import type { Clock } from "../../kernel/clock.ts";
 import type { Logger } from "../../kernel/logger.ts";
 import { chain, isPromise, type MaybePromise } from "../../kernel/maybe-promise.ts";
+import { Scheduler } from "../../kernel/time/scheduler.ts";
 import type { LookedAt, LookupWatch, RuleAddress } from "../access/lookups/lookups.ts";
 import { type EndingWatch, LookupWatches } from "../access/lookups/watches.ts";
 import type { Change } from "../db/index.ts";
-import { RIGHTS_TURN_MS } from "./limits.ts";
 
 /** The holder of a standing right, which evaluates its rule and applies the answers. */
 export interface RightOwner {
@@ -180,7 +180,8 @@ export class StandingRights {
   readonly #watches = new LookupWatches<StandingRight>();
   readonly #sights = new LookupWatches<StandingRight>();
   readonly #queue = new Set<StandingRight>();
-  readonly #clock: Clock;
+  readonly #scheduler: Scheduler;
+  readonly #nextTurn: (work: () => void) => void;
   readonly #logger: Logger;
   #barriers: Barrier[] = [];
   /** Number of the latest commit that may concern a right. */
@@ -188,13 +189,13 @@ export class StandingRights {
   /** Totals of rights ever queued, and ever taken from the queue. */
   #queued = 0;
   #taken = 0;
-  /** End of the time in this turn of the event loop; null when nothing has been evaluated in it. */
-  #until: Millis | null = null;
   #isAsking = false;
   #isScheduled = false;
 
   constructor(deps: { clock: Clock; logger: Logger }) {
-    this.#clock = deps.clock;
+    const { clock } = deps;
+    this.#nextTurn = (work) => void clock.after(0, work);
+    this.#scheduler = new Scheduler({ now: clock.now, nextTurn: this.#nextTurn });
     this.#logger = deps.logger;
   }
 
@@ -271,7 +272,7 @@ export class StandingRights {
     right.touch();
     if (!right.isStale) return;
     this.#enqueue(right);
-    this.#nextTurn();
+    this.#askLater();
   }
 
   #enqueue(right: StandingRight): void {
@@ -307,28 +308,25 @@ export class StandingRights {
   #askSome(): void {
     if (this.#isAsking) return;
     this.#isAsking = true;
-    const until = this.#until ?? this.#clock.now() + RIGHTS_TURN_MS;
-    this.#until = until;
     for (const right of this.#queue) {
-      if (this.#clock.now() >= until) break;
+      if (!this.#scheduler.hasTime) break;
       this.#queue.delete(right);
       this.#taken++;
       void this.settle(right);
     }
     this.#isAsking = false;
-    this.#nextTurn();
+    if (this.#queue.size > 0) this.#askLater();
     const passed = this.#barriers.filter(({ at }) => at <= this.#taken);
     if (passed.length === 0) return;
     this.#barriers = this.#barriers.filter(({ at }) => at > this.#taken);
     for (const { resolve } of passed) resolve();
   }
 
-  #nextTurn(): void {
+  #askLater(): void {
     if (this.#isScheduled) return;
     this.#isScheduled = true;
-    this.#clock.after(0, () => {
+    this.#nextTurn(() => {
       this.#isScheduled = false;
-      this.#until = null;
       if (this.#queue.size > 0) this.#askSome();
     });
   }

@@ -67,8 +67,6 @@ export const RESYNC_INTERVAL_MS = SECOND_MS;
 export const RESYNC_SUBSCRIPTIONS = 1_000;
 /** Subscriptions that adopt one answer of a rule together; further ones of equal users adopt theirs in another turn. */
 export const ASKER_MEMBERS_MAX = 64;
-/** Time for deliveries, and for replays, in one turn of the event loop. */
-export const SLICE_MS = 4;
 /** Bytes waiting to be sent above which a replay pauses. Well below the bound that closes a connection. */
 export const REPLAY_WAITING_MAX_BYTES = 256 * 1024;
 

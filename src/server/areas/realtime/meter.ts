@@ -1,10 +1,9 @@
 import type { Clock, Millis } from "../../../kernel/clock.ts";
 import { Largest } from "../../../kernel/observing/largest.ts";
 import { SECOND_MS } from "../../../kernel/time/duration.ts";
-import { nextTurn } from "../../../kernel/time/scheduler.ts";
+import { Scheduler } from "../../../kernel/time/scheduler.ts";
 import type { Channel } from "./channel.ts";
 
-const CHANNELS_LOOKED_PER_TURN = 5_000;
 const RATE_WINDOW_MS = 10 * SECOND_MS;
 
 type Kind = Channel["kind"];
@@ -32,6 +31,7 @@ interface Counted {
  */
 export class ChannelMeter {
   readonly #clock: Clock;
+  readonly #scheduler = new Scheduler();
   readonly #channels = new Map<string, Counted>();
   #subscriptions = 0;
 
@@ -68,9 +68,10 @@ export class ChannelMeter {
     subscriptions: number;
   }> {
     const largest = new Largest<readonly [string, Counted]>(limit);
-    let [total, looked] = [0, 0];
+    const pace = this.#scheduler.pace();
+    let total = 0;
     for (const entry of this.#channels) {
-      if (++looked % CHANNELS_LOOKED_PER_TURN === 0) await nextTurn();
+      if (pace.isDue()) await pace.next();
       const [name, { subscribers, rate }] = entry;
       if (!name.startsWith(prefix)) continue;
       total++;

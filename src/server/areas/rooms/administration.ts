@@ -3,7 +3,7 @@ import type { Clock } from "../../../kernel/clock.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../kernel/json/json.ts";
 import { Largest } from "../../../kernel/observing/largest.ts";
 import { AnyObject, nullable } from "../../../kernel/schema/types.ts";
-import { nextTurn } from "../../../kernel/time/scheduler.ts";
+import { nextTurn, Scheduler } from "../../../kernel/time/scheduler.ts";
 import type { RoomStore } from "./lifecycle/store.ts";
 import { NEVER_EXPIRED, PLAYERS_LISTED_MAX, VIEW_MAX_BYTES } from "./limits.ts";
 import type { LiveRoom } from "./room/room.ts";
@@ -13,7 +13,6 @@ import { type StateKind, SYNCED, UNSYNCED, valueBytes } from "./state/state.ts";
 import type { RoomAddress } from "./types.ts";
 
 /** Rooms visited in one turn of the event loop. */
-const ROOMS_LOOKED_PER_TURN = 5_000;
 /** Players of a closed room removed in one turn of the event loop. */
 const KICKS_PER_TURN = 100;
 
@@ -68,6 +67,7 @@ export class RoomsAdministration {
   readonly #service: Pick<RoomsService, "all" | "live">;
   readonly #store: Pick<RoomStore, "look">;
   readonly #clock: Clock;
+  readonly #scheduler = new Scheduler();
 
   constructor(deps: { service: Pick<RoomsService, "all" | "live">; store: Pick<RoomStore, "look">; clock: Clock }) {
     this.#service = deps.service;
@@ -87,10 +87,10 @@ export class RoomsAdministration {
   }): Promise<RoomList> {
     const counts = new Map(Array.from(namespaces, (name) => [name, { name, rooms: 0, players: 0 }]));
     const fullest = new Largest<LiveRoom>(limit);
+    const pace = this.#scheduler.pace();
     let total = 0;
-    let looked = 0;
     for (const room of this.#service.all()) {
-      if (++looked % ROOMS_LOOKED_PER_TURN === 0) await nextTurn();
+      if (pace.isDue()) await pace.next();
       const count = counts.get(room.namespace.name);
       if (count === undefined) continue;
       count.rooms++;

@@ -1,6 +1,7 @@
 import { Type } from "typebox";
 import { forbidden, notFound } from "../../../kernel/errors.ts";
 import { AnyObject } from "../../../kernel/schema/types.ts";
+import type { TurnBudget } from "../../../kernel/time/turn-budget.ts";
 import type { Principal } from "../../access/principal.ts";
 import { requireAnyServiceKey, requireServiceKey } from "../../access/service-key-right.ts";
 import { type Endpoint, endpoint } from "../../http/endpoint.ts";
@@ -10,7 +11,6 @@ import { RoomList, type RoomsAdministration, RoomView } from "./administration.t
 import type { SyncTurns } from "./connection/outbox.ts";
 import { Visitor } from "./connection/visitor.ts";
 import { connectionLimits, ROOM_ID_LENGTH_MAX } from "./limits.ts";
-import type { LoopShare } from "./room/room-meter.ts";
 import type { RoomsService } from "./service.ts";
 import type { RecordChange } from "./types.ts";
 
@@ -33,7 +33,7 @@ const ADDRESS = {
 export function roomEndpoints(deps: {
   service: RoomsService;
   connections: AreaSockets<Visitor>;
-  share: LoopShare;
+  turn: TurnBudget;
   syncs: SyncTurns;
 }): readonly Endpoint[] {
   const { service, connections } = deps;

@@ -1,5 +1,6 @@
 import { type Clock, systemClock } from "../../../kernel/clock.ts";
 import type { Logger } from "../../../kernel/logger.ts";
+import { TurnBudget } from "../../../kernel/time/turn-budget.ts";
 import type { Lookups } from "../../access/lookups/lookups.ts";
 import type { SessionLookup } from "../../access/sessions.ts";
 import type { AppAccess } from "../../config/app/index.ts";
@@ -14,7 +15,6 @@ import { createProtocol } from "./connection/protocol.ts";
 import type { Visitor } from "./connection/visitor.ts";
 import { roomAdministrationEndpoints, roomEndpoints } from "./endpoints.ts";
 import { type RoomFile, RoomStore } from "./lifecycle/store.ts";
-import { LoopShare } from "./room/room-meter.ts";
 import { RoomsService } from "./service.ts";
 import type { PresentAuth, RecordChange } from "./types.ts";
 
@@ -44,16 +44,16 @@ export class RoomsArea {
     const { sockets, sessions, clock, audit } = deps;
     const presentAuth: PresentAuth = (sessionId, auth) =>
       presentUser(sessions, { kind: "user", sessionId, auth })?.auth ?? null;
-    const share = new LoopShare();
+    const turn = new TurnBudget();
     const syncs = new SyncTurns(systemClock.after);
     const store = new RoomStore(deps.file);
-    const service = new RoomsService({ ...deps, standing: sockets.rights, presentAuth, share, store });
+    const service = new RoomsService({ ...deps, standing: sockets.rights, presentAuth, turn, store });
     const administration = new RoomsAdministration({ service, store, clock });
     const connections = sockets.serve(createProtocol({ service, visitors: this.#visitors }));
     this.#service = service;
     this.#connections = connections;
     this.endpoints = [
-      ...roomEndpoints({ service, connections, share, syncs }),
+      ...roomEndpoints({ service, connections, turn, syncs }),
       ...roomAdministrationEndpoints({ service, administration, audit }),
     ];
   }

@@ -35,8 +35,6 @@ export const PLAYERS_INTERVAL_MS = 100;
 export const PLAYERS_SHARE = 1 / 20;
 /** Players in a list. */
 export const PLAYERS_LISTED_MAX = 1_000;
-/** Time of all rooms together in one turn of the event loop. A running handler may exceed it. */
-export const ROOMS_TURN_MS = 4;
 /** Time of one room per second, and its burst after it was idle. */
 export const ROOM_MS_PER_SECOND = 500;
 export const ROOM_BURST_MS = 500;

@@ -4,6 +4,7 @@ import type { JsonObject } from "../../../kernel/json/json.ts";
 import type { Logger } from "../../../kernel/logger.ts";
 import { isPromise, type MaybePromise } from "../../../kernel/maybe-promise.ts";
 import { within } from "../../../kernel/time/deadline.ts";
+import type { TurnBudget } from "../../../kernel/time/turn-budget.ts";
 import type { Lookups, LookupWatch } from "../../access/lookups/lookups.ts";
 import type { AppAccess } from "../../config/app/index.ts";
 import type { Auth, RoomsConfig } from "../../config/types.ts";
@@ -14,7 +15,6 @@ import type { ExpiringRoom, RoomStore } from "./lifecycle/store.ts";
 import { expiryOf, HANDLER_TIMEOUT_MS, LIVE_ROOMS_MAX, NEVER_EXPIRED, roomLimits } from "./limits.ts";
 import { LiveRoom } from "./room/room.ts";
 import type { RoomsCommon } from "./room/room-memory.ts";
-import type { LoopShare } from "./room/room-meter.ts";
 import { StateTexts } from "./state/steps.ts";
 import type { JoinOutcome, PresentAuth, RoomAddress, RoomConnection, RoomNamespace } from "./types.ts";
 
@@ -30,7 +30,7 @@ interface RoomsServiceDeps {
   lookups: Lookups;
   clock: Clock;
   logger: Logger;
-  share: LoopShare;
+  turn: TurnBudget;
 }
 
 // Unambiguous: neither a namespace nor an id has a slash.
@@ -49,7 +49,7 @@ export class RoomsService {
   constructor(deps: RoomsServiceDeps) {
     const { store, clock, logger } = deps;
     this.#deps = deps;
-    this.#common = { share: deps.share, texts: new StateTexts(), waiting: { chars: 0 } };
+    this.#common = { turn: deps.turn, texts: new StateTexts(), waiting: { chars: 0 } };
     for (const [name, config] of Object.entries(deps.config)) {
       const limits = roomLimits(config);
       const pending = new PendingPlaces(clock, limits.pendingPerAddress);

@@ -15,8 +15,6 @@ export const LOGS_LIMIT_DEFAULT = 100;
 export const LOGS_LIMIT_MAX = 1_000;
 /** Characters of a search text. */
 export const LOGS_QUERY_LENGTH_MAX = 256;
-/** Lines searched in one turn of the event loop. */
-export const LINES_PER_TURN = 500;
 /** Unauthenticated connections of one address that follow the log. */
 export const TAIL_PENDING_MAX = 5;
 /** Limits of a connection that follows the log: it sends little, and is closed if it does not read. */

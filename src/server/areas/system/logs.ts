@@ -1,7 +1,7 @@
 import { type Static, Type } from "typebox";
 import { LOG_LEVELS, type LogLevel, type LogLine, type LogLines } from "../../../kernel/observing/log-lines.ts";
 import { nullable } from "../../../kernel/schema/types.ts";
-import { nextTurn } from "../../../kernel/time/scheduler.ts";
+import { type Pace, Scheduler } from "../../../kernel/time/scheduler.ts";
 import { VERSION } from "../../../kernel/version.ts";
 import { requireServiceKey } from "../../access/service-key-right.ts";
 import { type Endpoint, endpoint } from "../../http/endpoint.ts";
@@ -9,7 +9,7 @@ import type { AreaSockets } from "../../sockets/area-sockets.ts";
 import type { Connection } from "../../sockets/connection.ts";
 import type { PendingPlaces } from "../../sockets/pending-places.ts";
 import { declareMessages, type Protocol } from "../../sockets/protocol.ts";
-import { LINES_PER_TURN, LOGS_LIMIT_DEFAULT, LOGS_LIMIT_MAX, LOGS_QUERY_LENGTH_MAX, TAIL_LIMITS } from "./limits.ts";
+import { LOGS_LIMIT_DEFAULT, LOGS_LIMIT_MAX, LOGS_QUERY_LENGTH_MAX, TAIL_LIMITS } from "./limits.ts";
 
 const ShownLine = Type.Object({
   at: Type.String({ format: "date-time" }),
@@ -28,6 +28,7 @@ export function logEndpoints(deps: {
   places: PendingPlaces;
 }): readonly Endpoint[] {
   const { lines, connections, places } = deps;
+  const scheduler = new Scheduler();
   const list = endpoint(
     "GET /api/admin/logs",
     {
@@ -51,7 +52,7 @@ export function logEndpoints(deps: {
     async ({ principal, query }) => {
       requireServiceKey(principal, ["system", "*", "*", "read"]);
       const { level, q, limit = LOGS_LIMIT_DEFAULT } = query();
-      const found = await search(lines.kept(), filterOf(level, q), limit);
+      const found = await search(lines.kept(), filterOf(level, q), { limit, pace: scheduler.pace() });
       return { lines: found.map(shownLine) };
     },
   );
@@ -93,13 +94,16 @@ function isWanted({ level, message, facts }: LogLine, filter: LogFilter): boolea
 }
 
 /** Finds at most `limit` lines, newest first, over several turns of the event loop, as the lines may total megabytes. */
-async function search(lines: readonly LogLine[], filter: LogFilter, limit: number): Promise<LogLine[]> {
+async function search(
+  lines: readonly LogLine[],
+  filter: LogFilter,
+  { limit, pace }: { limit: number; pace: Pace },
+): Promise<LogLine[]> {
   const found: LogLine[] = [];
-  let looked = 0;
   for (const line of lines.toReversed()) {
     if (found.length === limit) break;
     if (isWanted(line, filter)) found.push(line);
-    if (++looked % LINES_PER_TURN === 0) await nextTurn();
+    if (pace.isDue()) await pace.next();
   }
   return found;
 }

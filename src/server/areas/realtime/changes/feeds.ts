@@ -1,9 +1,10 @@
 import type { Clock, Millis } from "../../../../kernel/clock.ts";
+import { TURN_MS } from "../../../../kernel/limits.ts";
 import type { Logger } from "../../../../kernel/logger.ts";
 import { MINUTE_MS } from "../../../../kernel/time/duration.ts";
 import type { TableAddress } from "../../../access/table-door.ts";
 import type { Change, TableStart } from "../../../db/index.ts";
-import { LOG_AGE_MAX_MS, SLICE_MS } from "../limits.ts";
+import { LOG_AGE_MAX_MS } from "../limits.ts";
 import type { FanOut } from "../topics/topic.ts";
 import { Audience, type AudienceChannel } from "./audience.ts";
 import { type Entry, NamespaceLog, TableLog } from "./change-log.ts";
@@ -263,7 +264,7 @@ class Delivery {
 
   #run(): void {
     const { clock, isBehind, onFailure } = this.#deps;
-    const until = clock.now() + SLICE_MS;
+    const until = clock.now() + TURN_MS;
     const isOver = (): boolean => clock.now() > until;
     for (const audience of this.#waiting) {
       if (isBehind()) break;

@@ -1,10 +1,11 @@
 import { expect, test } from "bun:test";
 import { settle, testClock } from "../../../../../tests/support/clock.ts";
 import type { Clock } from "../../../../kernel/clock.ts";
+import { TURN_MS } from "../../../../kernel/limits.ts";
+import { Scheduler } from "../../../../kernel/time/scheduler.ts";
 import type { ReadAccess } from "../../../access/table-door.ts";
 import { TableLog } from "../changes/change-log.ts";
-import { SLICE_MS } from "../limits.ts";
-import { ReplayTime, TableSubscription, type TableSubscriptionDeps } from "./table-subscription.ts";
+import { TableSubscription, type TableSubscriptionDeps } from "./table-subscription.ts";
 
 const access: ReadAccess = { kind: "all", saidBy: "config" };
 
@@ -26,12 +27,12 @@ function world(clock: Clock, changeCount: number) {
     send() {},
     sendText: (text: string) => sent.push(text),
   };
-  const replayTime = new ReplayTime(clock);
+  const replays = new Scheduler({ now: clock.now, nextTurn: (work) => void clock.after(0, work) });
   const subscribe = (audience: object): TableSubscription => {
     const deps = {
       feeds: { acquire: () => ({ feed: { log }, audience }) },
       askers: { join: () => null, settle: () => null },
-      replayTime,
+      replays,
     } as unknown as TableSubscriptionDeps; // the parts that a replay uses
     const about = {
       channel: { name: "realtime:shared:t", docId: null },
@@ -81,7 +82,7 @@ test("[RT26] all replays together take their share of a turn, however large the 
     if (perTurn.length > 100) throw new Error("the replays do not end");
   }
   expect(now).toBe(60);
-  expect(Math.max(...perTurn)).toBe(SLICE_MS);
+  expect(Math.max(...perTurn)).toBe(TURN_MS);
 });
 
 test("[RT225] changes whose rule was awaited are not sent by a view that another one has replaced meanwhile", async () => {

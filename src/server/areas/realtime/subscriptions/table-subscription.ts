@@ -1,12 +1,12 @@
-import { type Clock, type Millis, pause } from "../../../../kernel/clock.ts";
 import { unreachable } from "../../../../kernel/errors.ts";
 import { isPromise } from "../../../../kernel/maybe-promise.ts";
+import type { Scheduler } from "../../../../kernel/time/scheduler.ts";
 import type { ReadAccess } from "../../../access/table-door.ts";
 import type { Audience } from "../changes/audience.ts";
 import type { Feed, Feeds } from "../changes/feeds.ts";
 import { ChangeTypes } from "../changes/visibility.ts";
 import type { TableChannel } from "../channel.ts";
-import { REPLAY_WAITING_MAX_BYTES, SLICE_MS } from "../limits.ts";
+import { REPLAY_WAITING_MAX_BYTES } from "../limits.ts";
 import { Revoked } from "../messages.ts";
 import type { ChannelMeter } from "../meter.ts";
 import type { Asked, Asker, Askers, Member } from "./askers.ts";
@@ -20,35 +20,10 @@ export interface TableSubscriptionDeps {
   feeds: Feeds;
   views: Views;
   askers: Askers;
-  replayTime: ReplayTime;
+  /** Bounds the time of all replays together. [RT26] */
+  replays: Scheduler;
   meter: ChannelMeter;
   viewFollowers: ViewFollowers;
-}
-
-/** Bounds the time of all replays together in one turn of the event loop. [RT26] */
-export class ReplayTime {
-  readonly #clock: Clock;
-  /** End of this turn's time; null when no replay has begun in it. */
-  #until: Millis | null = null;
-
-  constructor(clock: Clock) {
-    this.#clock = clock;
-  }
-
-  readonly isOver = (): boolean => {
-    if (this.#until === null) {
-      this.#until = this.#clock.now() + SLICE_MS;
-      this.#clock.after(0, () => {
-        this.#until = null;
-      });
-    }
-    return this.#clock.now() >= this.#until;
-  };
-
-  async nextTurn(): Promise<void> {
-    do await pause(this.#clock, 0);
-    while (this.isOver());
-  }
 }
 
 /**
@@ -355,7 +330,7 @@ export class TableSubscription implements Subscription, Member {
 
   async #catchUp(position: number): Promise<void> {
     const { connection } = this;
-    const { replayTime } = this.#deps;
+    const { replays } = this.#deps;
     this.#isCatchingUp = true;
     let at = position;
     while (!this.#isEnded && (this.isOutdated || at !== this.audience.position)) {
@@ -371,7 +346,7 @@ export class TableSubscription implements Subscription, Member {
       const entries = docId === null ? group : group.filter((entry) => entry.change.id === docId);
       const { audience } = this;
       const types = new ChangeTypes(audience.view, entries);
-      while (!types.advance(replayTime.isOver)) await replayTime.nextTurn();
+      while (!types.advance(() => !replays.hasTime)) await replays.whenTime();
       const { all } = types;
       const settled = isPromise(all) ? await all : all;
       if (this.#isEnded) return;
@@ -395,7 +370,7 @@ export class TableSubscription implements Subscription, Member {
     if (asked !== null) return asked;
     // The replay is ahead of its audience: if it joined now, it would get changes twice.
     if (at > this.audience.position) return this.audience.advanced();
-    return this.#deps.replayTime.isOver() ? this.#deps.replayTime.nextTurn() : null;
+    return this.#deps.replays.hasTime ? null : this.#deps.replays.whenTime();
   }
 
   /** Whether the client may have records of a view that the subscription never had. */

@@ -1,5 +1,6 @@
 import { type Clock, type Millis, pause } from "../../../../kernel/clock.ts";
-import { PRESENCE_MEMBERS_MAX, SLICE_MS } from "../limits.ts";
+import { TURN_MS } from "../../../../kernel/limits.ts";
+import { PRESENCE_MEMBERS_MAX } from "../limits.ts";
 import type { LeaveReason } from "../messages.ts";
 import { PresenceChannel, type PresenceListener } from "./presence-channel.ts";
 import type { FanOut } from "./topic.ts";
@@ -115,7 +116,7 @@ export class Presence {
     const now = clock.now();
     for (const tracked of this.#seen) {
       // Thousands of connections may have been lost at once: the rest follow in the next turn of the event loop.
-      if (clock.now() - now >= SLICE_MS) break;
+      if (clock.now() - now >= TURN_MS) break;
       if (tracked.lastSeen + ttlMs <= now) {
         this.#seen.delete(tracked);
         for (const name of tracked.channels) this.#leave(tracked, name, "timeout");

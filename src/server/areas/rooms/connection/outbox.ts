@@ -1,5 +1,5 @@
+import type { TurnBudget } from "../../../../kernel/time/turn-budget.ts";
 import { SEND_MS, SENT_CHARS_PER_MS, SYNC_AT_ONCE_BYTES, SYNC_UNREAD_MS, SYNCS_UNREAD_MAX_CHARS } from "../limits.ts";
-import type { LoopShare } from "../room/room-meter.ts";
 
 /** Kind of a text. A delta is useless without the `sync` before it; answers and messages are not. */
 type Kind = "sync" | "delta" | "other";
@@ -10,7 +10,7 @@ interface Waiting {
 }
 
 interface OutboxDeps {
-  share: LoopShare;
+  turn: TurnBudget;
   syncs: SyncTurns;
   /** Writes the text to the socket. */
   write: (text: string) => void;
@@ -44,7 +44,7 @@ export class Outbox {
   }
 
   send(text: string, kind: Kind = "other"): void {
-    if (this.#held === null && this.#queue.length === 0 && this.#deps.share.hasTime && !this.#isPaused) {
+    if (this.#held === null && this.#queue.length === 0 && this.#deps.turn.hasTime && !this.#isPaused) {
       this.#put(text, kind);
       return;
     }
@@ -52,7 +52,7 @@ export class Outbox {
     (this.#held ?? this.#queue).push({ text, kind });
     this.#chars += text.length;
     if (this.#chars > this.#deps.charsMax) this.#deps.onFull();
-    else if (this.#held === null && isIdle) this.#deps.share.wait(this.#pump);
+    else if (this.#held === null && isIdle) this.#deps.turn.wait(this.#pump);
   }
 
   hold(): void {
@@ -108,8 +108,8 @@ export class Outbox {
   readonly #pump = (): void => {
     if (this.#isPaused) return;
     for (let next = this.#queue[0]; next !== undefined; next = this.#queue[0]) {
-      if (!this.#deps.share.hasTime) {
-        this.#deps.share.wait(this.#pump);
+      if (!this.#deps.turn.hasTime) {
+        this.#deps.turn.wait(this.#pump);
         return;
       }
       const isLarge = next.kind === "sync" && next.text.length > SYNC_AT_ONCE_BYTES;
@@ -124,7 +124,7 @@ export class Outbox {
 
   #put(text: string, kind: Kind): void {
     if (kind === "sync") this.#isSynced = true;
-    this.#deps.share.charge(SEND_MS + text.length / SENT_CHARS_PER_MS);
+    this.#deps.turn.charge(SEND_MS + text.length / SENT_CHARS_PER_MS);
     this.#deps.write(text);
   }
 }

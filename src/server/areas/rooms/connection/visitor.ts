@@ -1,11 +1,11 @@
 import { chain, type MaybePromise } from "../../../../kernel/maybe-promise.ts";
+import type { TurnBudget } from "../../../../kernel/time/turn-budget.ts";
 import type { LookupWatch } from "../../../access/lookups/lookups.ts";
 import type { Auth, Player } from "../../../config/types.ts";
 import type { Connection, SignedIn } from "../../../sockets/connection.ts";
 import type { StandingRight } from "../../../sockets/standing-rights.ts";
 import { errorMessage } from "../messages.ts";
 import type { LiveRoom } from "../room/room.ts";
-import type { LoopShare } from "../room/room-meter.ts";
 import type { RoomAddress, RoomConnection } from "../types.ts";
 import { Outbox, type SyncTurns } from "./outbox.ts";
 
@@ -26,10 +26,10 @@ export class Visitor implements RoomConnection {
   #isExpelled = false;
   #player: { principal: SignedIn; player: Player } | null = null;
 
-  constructor(address: RoomAddress, deps: { share: LoopShare; syncs: SyncTurns }) {
+  constructor(address: RoomAddress, deps: { turn: TurnBudget; syncs: SyncTurns }) {
     this.address = address;
     this.#outbox = new Outbox({
-      share: deps.share,
+      turn: deps.turn,
       syncs: deps.syncs,
       charsMax: address.namespace.limits.backlogMaxBytes,
       write: (text) => this.#authenticated.sendText(text),

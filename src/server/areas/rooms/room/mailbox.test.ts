@@ -1,15 +1,16 @@
 import { expect, test } from "bun:test";
 import { AsyncLocalStorage } from "node:async_hooks";
+import { TurnBudget } from "../../../../kernel/time/turn-budget.ts";
 import { MAILBOX_MAX, MAILBOX_MAX_CHARS, MAILBOXES_MAX_CHARS } from "../limits.ts";
 import { Mailbox } from "./mailbox.ts";
-import { LoopShare, RoomMeter } from "./room-meter.ts";
+import { RoomMeter } from "./room-meter.ts";
 
 function unexpected(cause: unknown): void {
   throw cause;
 }
 
 const createMailbox = (onFailure: (cause: unknown) => void = unexpected): Mailbox =>
-  new Mailbox(new RoomMeter(new LoopShare()), { chars: 0 }, onFailure);
+  new Mailbox(new RoomMeter(new TurnBudget()), { chars: 0 }, onFailure);
 
 test("[RM20] a task that fails is reported, and the next one runs", async () => {
   const causes: unknown[] = [];
@@ -55,7 +56,7 @@ test("[RM20] a full mailbox refuses tasks and does not run them", async () => {
 test("[RM101] messages that wait are bounded by their length, in one room and in all", async () => {
   const all = { chars: 0 };
   const gate = Promise.withResolvers<void>();
-  const rooms = Array.from({ length: 5 }, () => new Mailbox(new RoomMeter(new LoopShare()), all, unexpected));
+  const rooms = Array.from({ length: 5 }, () => new Mailbox(new RoomMeter(new TurnBudget()), all, unexpected));
   const [room, ...others] = rooms;
   for (const one of rooms) one.post(() => gate.promise);
   expect(room?.post(() => {}, MAILBOX_MAX_CHARS)).toBe(true);

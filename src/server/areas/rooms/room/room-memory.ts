@@ -4,6 +4,7 @@ import type { JsonObject } from "../../../../kernel/json/json.ts";
 import type { Logger } from "../../../../kernel/logger.ts";
 import { chain, isPromise, type MaybePromise } from "../../../../kernel/maybe-promise.ts";
 import { DeadlineError, within } from "../../../../kernel/time/deadline.ts";
+import type { TurnBudget } from "../../../../kernel/time/turn-budget.ts";
 import type { AppAccess } from "../../../config/app/index.ts";
 import type { Player, Room } from "../../../config/types.ts";
 import { RoomTimers, SaveSchedule } from "../lifecycle/room-schedules.ts";
@@ -17,11 +18,11 @@ import { Announcer } from "./announcer.ts";
 import { HandlerRoom, type HandlerRoomDeps, type Staged } from "./handler-room.ts";
 import { type AllWaitingChars, Mailbox } from "./mailbox.ts";
 import type { Members } from "./members.ts";
-import { type LoopShare, RoomMeter } from "./room-meter.ts";
+import { RoomMeter } from "./room-meter.ts";
 
 /** Dependencies of all rooms of a server. */
 export interface RoomsCommon {
-  share: LoopShare;
+  turn: TurnBudget;
   texts: StateTexts;
   waiting: AllWaitingChars;
 }
@@ -93,7 +94,7 @@ export class RoomMemory {
     this.#deps = deps;
     this.#events = events;
     const { common, clock } = deps;
-    this.meter = new RoomMeter(common.share);
+    this.meter = new RoomMeter(common.turn);
     this.#mailbox = new Mailbox(this.meter, common.waiting, (cause) => this.log("task", cause));
     this.#handlers = {
       namespace,

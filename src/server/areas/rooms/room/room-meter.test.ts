@@ -1,16 +1,15 @@
 import { expect, test } from "bun:test";
-import { ROOM_BURST_MS, ROOMS_TURN_MS } from "../limits.ts";
-import { LoopShare, RoomMeter } from "./room-meter.ts";
+import { TURN_MS } from "../../../../kernel/limits.ts";
+import { TurnBudget } from "../../../../kernel/time/turn-budget.ts";
+import { ROOM_BURST_MS } from "../limits.ts";
+import { RoomMeter } from "./room-meter.ts";
 
 /** Time, and turns of the event loop, which advance on demand. */
 function world() {
   let now = 0;
   const turns: (() => void)[] = [];
   const timers: { delayMs: number; work: () => void }[] = [];
-  const share = new LoopShare(
-    (turn) => turns.push(turn),
-    () => now,
-  );
+  const share = new TurnBudget({ now: () => now, nextTurn: (turn) => void turns.push(turn) });
   return {
     share,
     meter: () => new RoomMeter(share, (delayMs, work) => timers.push({ delayMs, work })),
@@ -30,7 +29,7 @@ test("[RM101] rooms for which a turn has no time left run in later turns, in ord
   const order: number[] = [];
   const run = (room: RoomMeter, index: number): void => {
     if (room.defers(() => run(room, index))) return;
-    room.measure(() => pass(ROOMS_TURN_MS));
+    room.measure(() => pass(TURN_MS));
     order.push(index);
   };
   for (const [index, room] of rooms.entries()) run(room, index);
@@ -64,7 +63,7 @@ test("[RM101] work inside other work is charged once, and work that throws is ch
   const room = meter();
   const fail = (): void =>
     room.measure(() => {
-      room.measure(() => pass(ROOMS_TURN_MS / 2 - 1));
+      room.measure(() => pass(TURN_MS / 2 - 1));
       throw new Error("no");
     });
   expect(fail).toThrow("no");
