@@ -7,6 +7,7 @@ import type { AcceptedInvitation } from "../config/types.ts";
 import type { Actor, Transaction } from "../db/index.ts";
 import type { AskedChange } from "./account-records.ts";
 import { METADATA_MAX_BYTES } from "./limits.ts";
+import type { Principal } from "./principal.ts";
 
 /** A stored user, without secrets. */
 export interface Account extends Omit<User, "createdAt"> {
@@ -115,6 +116,10 @@ export interface Accounts {
   means(id: string): SignInMeans;
   /** Ends a session, or removes an identity or a passkey, even the last way to sign in. Errors: 404 if it is not this user's. */
   removeMeans(id: string, removed: { kind: RemovableMeans; id: string }, by: Actor): Promise<void>;
+  /** Errors: 401 unless the user has signed in, in this session, within the last ten minutes. */
+  requireRecentSignIn(principal: Extract<Principal, { kind: "user" }>): void;
+  /** Writes down, in the audit log, that the user is exported. `by`: null for the user. */
+  noteExport(id: string, by: Actor | null): Promise<void>;
   /** Describes why this hash cannot be used to check a password, as in "must be …"; null if it can. */
   passwordHashProblem(text: string): string | null;
 }

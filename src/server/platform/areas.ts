@@ -176,9 +176,23 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
         sessions: areas.auth.sessions,
       }),
   ),
-  users: lasting(({ config, areas: { auth } }) =>
-    createUsersArea({ accounts: auth.accounts, config: config.auth ?? {}, limit: auth.limit }),
-  ),
+  users: lasting(({ config, base: { clock }, areas }) => {
+    const { auth, access } = areas;
+    const place = usersPlace(config.auth);
+    return createUsersArea({
+      accounts: auth.accounts,
+      config: config.auth ?? {},
+      limit: auth.limit,
+      requirePresent: access.principals.requirePresent,
+      clock,
+      sources: {
+        async *records(...asked) {
+          if (place !== null) yield* areas.tables.exportedRecords(place, ...asked);
+        },
+        files: (...asked) => areas.storage.exportedFiles(...asked),
+      },
+    });
+  }),
   tables: stopping("hooks", async ({ config, base, areas, app }) => {
     const tables = createTablesArea({
       ...base,

@@ -93,6 +93,15 @@ function Actions({ user }: { user: AdminUser }) {
     },
     onError: (error) => notifications.show({ color: "red", title: "Not deleted", message: messageOf(error) }),
   });
+  const exporting = useMutation({
+    async mutationFn() {
+      const { download } = await import("../tables/transfer/export.ts");
+      const path = `/api/auth/admin/users/${encodeURIComponent(user.id)}/export`;
+      const text = JSON.stringify(await server.request<unknown>("GET", path), null, 2);
+      download(new Blob([text], { type: "application/json" }), `${user.id}.json`);
+    },
+    onError: (error) => notifications.show({ color: "red", title: "Not exported", message: messageOf(error) }),
+  });
   const isWritable = may("auth", "admin", "*", "write");
   const leaving = useLeaving();
   return (
@@ -102,6 +111,9 @@ function Actions({ user }: { user: AdminUser }) {
           View as
         </Button>
       ) : null}
+      <Button variant="default" loading={exporting.isPending} onClick={() => exporting.mutate()}>
+        Export
+      </Button>
       {isWritable ? (
         <>
           <Button variant="default" loading={disabling.isPending} onClick={() => disabling.mutate()}>

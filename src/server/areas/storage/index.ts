@@ -25,6 +25,7 @@ import { COMPARE_RETRIES, COMPARE_TIMEOUT_SECONDS, FILE_MAX_BYTES } from "./limi
 import { createListCursors } from "./model/cursors.ts";
 import type { Bucket, FileNotes, FileStore, SweptPlace } from "./model/types.ts";
 import { createBucketAccessor } from "./service/accessor.ts";
+import { exportedFiles } from "./service/exported.ts";
 import { StorageService } from "./service/files.ts";
 import { EndedUploads, Uploads } from "./service/multipart.ts";
 import { RecordFileService } from "./service/record-files.ts";
@@ -134,6 +135,18 @@ export async function createStorageArea(deps: StorageAreaDeps) {
       return createBucketAccessor(shared, principal, bucket);
     },
     recordFiles,
+    /** Yields the files of a user's export, as far as the caller may read them. `origin`: of the request. */
+    exportedFiles: (
+      principal: Principal,
+      { userId, origin }: { userId: string; origin: string },
+      signal: AbortSignal,
+    ) =>
+      exportedFiles(
+        { ...shared, signing, buckets: buckets.keys() },
+        principal,
+        { userId, origin: publicUrl ?? origin },
+        signal,
+      ),
     /** Stops the sweeps, and runs the delayed removals. */
     async stop(): Promise<void> {
       await Promise.all([recordFiles.stop(), stopSweeps(), ended.stop(), thumbs.stop()]);

@@ -23,6 +23,7 @@ import { trialEndpoints } from "./endpoints/trial-endpoints.ts";
 import { createFileReferences } from "./files/references.ts";
 import type { TableModel } from "./model/model.ts";
 import { createSubjectFilters, type SubjectFilters } from "./query/subject-filters.ts";
+import { type ExportedRecord, exportedRecords } from "./records/exported.ts";
 import {
   type InstanceDeletionListener,
   openNamespaces,
@@ -57,6 +58,13 @@ export interface TablesArea {
   readonly fileReferences: FileReferences;
   /** Returns the records of the accounts, in the table of users. */
   accountRecords(users: UsersPlace): AccountRecords;
+  /** Yields the records of a user's export, as far as the caller may read them. Ends with the signal's reason. */
+  exportedRecords(
+    users: UsersPlace,
+    principal: Principal,
+    userId: string,
+    signal: AbortSignal,
+  ): AsyncIterable<ExportedRecord>;
   /** Lookups for the context of other areas' rules. */
   readonly lookups: Lookups;
   /** Waits for the hooks after writes. The engine closes the files. */
@@ -112,6 +120,12 @@ export function createTablesArea(deps: {
   const namespaces = openNamespaces(deps);
   const service = createTableService({ ...deps, namespaces });
   const instances = (namespace: string) => instancesOf(namespaces, namespace);
+  const usersIn = ({ namespace, table }: UsersPlace) => {
+    const found = namespaces.get(namespace);
+    const users = found?.tables.get(table);
+    if (found?.kind !== "static" || users === undefined) throw new Error("the table of users is not declared");
+    return { file: found.file, users, tableOf: tableIn(found.tables) };
+  };
   return {
     endpoints: [
       ...tableEndpoints(service),
@@ -136,12 +150,8 @@ export function createTablesArea(deps: {
       return instanceId === null ? null : namespace.instances.get(instanceId, { create: false });
     },
     fileReferences: createFileReferences(namespaces),
-    accountRecords({ namespace, table }) {
-      const found = namespaces.get(namespace);
-      const users = found?.tables.get(table);
-      if (found?.kind !== "static" || users === undefined) throw new Error("the table of users is not declared");
-      return createAccountRecords({ file: found.file, users, tableOf: tableIn(found.tables), clock: deps.clock });
-    },
+    accountRecords: (place) => createAccountRecords({ ...usersIn(place), clock: deps.clock }),
+    exportedRecords: (place, ...asked) => exportedRecords({ ...usersIn(place), service }, ...asked),
     lookups: service.lookups,
     stop: () => service.stop(),
   };

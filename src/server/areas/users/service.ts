@@ -102,10 +102,14 @@ async function searched(accounts: Accounts, page: Parameters<Accounts["search"]>
 }
 
 /** Errors: 404. */
-export function getUser(accounts: Accounts, id: string): ReturnType<typeof detail> {
+export const getUser = (accounts: Accounts, id: string): ReturnType<typeof detail> =>
+  detail(requireAccount(accounts, id));
+
+/** Errors: 404. */
+export function requireAccount(accounts: Accounts, id: string): Account {
   const account = accounts.get(id);
   if (account === null) throw notFound(`There is no user "${id}"`);
-  return detail(account);
+  return account;
 }
 
 /** Errors: 409; 413 for metadata over 16 KB. */

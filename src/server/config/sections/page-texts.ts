@@ -88,6 +88,8 @@ export const PAGE_TEXTS = [
   "lastUsed",
   "providers",
   "link",
+  "dataExport",
+  "dataExportText",
   "deletion",
   "deletionText",
   "deletionSure",

@@ -34,12 +34,24 @@ export class LargeAnswer {
  * Streams a large answer, serialised piece by piece as the client reads it. `onEnd` is called once: when everything is sent, the
  * client is gone, or it stops reading. [HT90]
  */
-export function streamJson(body: object, { clock, onEnd }: { clock: Clock; onEnd: () => void }): ReadableStream {
-  const pieces = jsonPieces(body);
+export const streamJson = (body: object, options: { clock: Clock; onEnd: () => void }): ReadableStream =>
+  streamText(jsonPieces(body), options);
+
+/**
+ * Streams pieces of text as the client reads them, one in a turn of the event loop. `onEnd` is called once: when everything is sent,
+ * the client is gone, it stops reading, or a piece fails.
+ */
+export function streamText(
+  pieces: Iterator<string, void> | AsyncIterator<string, void>,
+  { clock, onEnd }: { clock: Clock; onEnd: () => void },
+): ReadableStream {
   const encoder = new TextEncoder();
   let cancelStall = () => {};
+  let isEnded = false;
   const end = (): void => {
     cancelStall();
+    if (isEnded) return;
+    isEnded = true;
     onEnd();
   };
   return new ReadableStream(
@@ -49,7 +61,8 @@ export function streamJson(body: object, { clock, onEnd }: { clock: Clock; onEnd
         // Yields to the event loop between pieces, also when the client reads them at once.
         await nextTurn();
         try {
-          const { value, done } = pieces.next();
+          const { value, done } = await pieces.next();
+          if (isEnded) return;
           if (done === true) {
             controller.close();
             end();

@@ -25,6 +25,7 @@ ${ways.hasPasskeys ? passkeySection(visitor, session) : null}
 ${visitor.deps.auth.config.mfa?.totp === true ? await factorSection(visitor, session, shown) : null}
 ${ways.providers.length > 0 ? providerSection(visitor, session) : null}
 ${sessionSection(visitor, session)}
+${exportSection(visitor)}
 ${deletionSection(visitor)}`;
   return { title: texts.account, body, fault: shown.fault ?? null };
 }
@@ -226,6 +227,12 @@ function browserOf(userAgent: string | null): string {
   const named = (list: typeof BROWSERS) => list.find(([pattern]) => pattern.test(userAgent ?? ""))?.[1];
   const found = [named(BROWSERS), named(SYSTEMS)].filter((name) => name !== undefined);
   return found.length > 0 ? found.join(", ") : (userAgent ?? "–").slice(0, 40);
+}
+
+function exportSection(visitor: Visitor): Html {
+  const { texts } = visitor.language;
+  const form = html`<form method="post" action="${visitor.path("export")}"><button>${texts.dataExport}</button></form>`;
+  return section("export", texts.dataExport, html`<p>${texts.dataExportText}</p>${form}`);
 }
 
 function deletionSection(visitor: Visitor): Html {

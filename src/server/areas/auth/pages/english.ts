@@ -93,6 +93,8 @@ export const ENGLISH: PageTexts = {
   lastUsed: "Last used {time}",
   providers: "Linked accounts",
   link: "Link {provider}",
+  dataExport: "Export my data",
+  dataExportText: "Downloads all that is stored about you, as a JSON file.",
   deletion: "Delete account",
   deletionText: "This deletes your account for good.",
   deletionSure: "Yes, delete my account",

@@ -95,6 +95,8 @@ export const GERMAN: PageTexts = {
   lastUsed: "Zuletzt verwendet {time}",
   providers: "Verknüpfte Konten",
   link: "{provider} verknüpfen",
+  dataExport: "Meine Daten exportieren",
+  dataExportText: "Lädt alles, was über Sie gespeichert ist, als JSON-Datei herunter.",
   deletion: "Konto löschen",
   deletionText: "Damit wird Ihr Konto endgültig gelöscht.",
   deletionSure: "Ja, mein Konto löschen",

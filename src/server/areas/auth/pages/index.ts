@@ -68,6 +68,10 @@ export function pagesEndpoints(auth: AuthDeps, server: OwnServer, name: () => st
         return routes.answerPasskey(deps, request, params.step);
       },
     ),
+    endpoint(`POST ${path}/export`, hidden, async ({ request }) => {
+      const { routes, deps } = await opened();
+      return routes.answerExport(deps, request);
+    }),
     ...(pages.pictures === undefined ? [] : [picture(path, opened)]),
     ...(path === PAGES_PATH ? [] : MAILED.map((name) => moved(auth, path, name))),
   ];

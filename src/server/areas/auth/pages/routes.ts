@@ -5,7 +5,7 @@ import { deleteSecret, findSecret } from "../statements/secrets.ts";
 import { handleAccountForm, isAnswer, pictureKey } from "./account-forms.ts";
 import { accountPage } from "./account-page.ts";
 import type { Fault } from "./faults.ts";
-import { asksForSignIn } from "./faults.ts";
+import { asksForSignIn, faultOf } from "./faults.ts";
 import { askAgain } from "./finish.ts";
 import { type Form, isFault, isOwnForm, readForm } from "./forms.ts";
 import { filled } from "./languages.ts";
@@ -233,6 +233,25 @@ export async function answerPasskey(deps: PagesDeps, request: Request, step: str
   const headers = new Headers({ "content-type": "application/json", "cache-control": "no-store" });
   for (const cookie of visitor.setCookies) headers.append("set-cookie", cookie);
   return new Response(JSON.stringify(body), { status: again === null ? answer.status : 200, headers });
+}
+
+/** Answers a press on "Export my data" with the file, or with the sign-in that it asks for. */
+export async function answerExport(deps: PagesDeps, request: Request): Promise<Response> {
+  const visitor = new Visitor(request, deps);
+  if (!isOwnForm(visitor)) return answerOf(visitor, nothing(visitor, { status: 403, text: "otherSite" }));
+  const { session } = visitor;
+  const token = await visitor.accessToken(session);
+  if (session === null || token === null) return answerOf(visitor, { location: visitor.path("sign-in") });
+  const { server } = deps;
+  const address = new URL("/api/auth/me/export", request.url).href;
+  const headers = { authorization: `Bearer ${token}` };
+  const answer = await server.answer(server.inPlaceOf(request, new Request(address, { headers })));
+  if (answer.ok) return answer;
+  const { status } = answer;
+  await answer.body?.cancel();
+  if (status === 401) return answerOf(visitor, askAgain(visitor));
+  const fault = faultOf({ status, ok: false, headers: answer.headers, body: {} });
+  return answerOf(visitor, await accountPage(visitor, session, { fault, section: "export" }));
 }
 
 /** Returns the user's picture, as far as the rules of its bucket let the user read it. */

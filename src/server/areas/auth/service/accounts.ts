@@ -9,6 +9,7 @@ import { redirectField } from "../means/redirect.ts";
 import type { AuthDeps } from "../sessions/deps.ts";
 import { issueToken, mailKindOf } from "../sessions/mail-tokens.ts";
 import { emailTaken } from "../sessions/sign-in.ts";
+import { requireRecentProof } from "../sessions/ways-in.ts";
 import { deleteFactors, identityBySubject, insertIdentity } from "../statements/means.ts";
 import { deleteSecretsOfUser } from "../statements/secrets.ts";
 import {
@@ -129,11 +130,29 @@ export function createAccounts(deps: AuthDeps): Accounts {
       });
     },
 
-    means: (id) => meansOf(deps, id),
-    removeMeans: (...args) => removeMeans(deps, ...args),
+    ...meansAndExport(deps),
     passwordHashProblem: hashProblem,
   };
 }
+
+/** Returns the part about sessions, ways to sign in, and exports. */
+const meansAndExport = (
+  deps: AuthDeps,
+): Pick<Accounts, "means" | "removeMeans" | "requireRecentSignIn" | "noteExport"> => ({
+  means: (id) => meansOf(deps, id),
+  removeMeans: (...args) => removeMeans(deps, ...args),
+
+  requireRecentSignIn({ auth, sessionId, tokenVersion = 0 }) {
+    requireRecentProof(deps.file.sql, { userId: auth.id, sessionId, tokenVersion }, deps.config, deps.clock.now());
+  },
+
+  noteExport: (id, by) =>
+    deps.file.write((write) => {
+      requireUser(write.tx, id);
+      if (by === null) write.auditByUser(id, "user.export");
+      else write.audit(by, { action: "user.export", target: `users/${id}` });
+    }),
+});
 
 const MAIL_PURPOSES = { reset: "reset-password", verification: "verify-email" } as const satisfies {
   readonly [Mail in AccountMail]: string;

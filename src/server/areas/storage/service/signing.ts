@@ -85,6 +85,16 @@ export class Signing {
     return { urls };
   }
 
+  /** Returns the URL of a file that the caller may read. */
+  urlOf(
+    principal: Principal,
+    { bucket, key }: { bucket: string; key: string },
+    seconds: number,
+    origin: string,
+  ): string {
+    return this.#urlOf(downloadOf(principal, bucket, key, this.#expiryAfter(seconds)), origin);
+  }
+
   async uploadUrl(
     principal: Principal,
     bucket: string,

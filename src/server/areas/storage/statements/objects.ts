@@ -1,4 +1,4 @@
-import { and, asc, eq, gte, ne, sql } from "drizzle-orm";
+import { and, asc, eq, gt, gte, ne, sql } from "drizzle-orm";
 import { unionAll } from "drizzle-orm/sqlite-core";
 import {
   storageClaims as claims,
@@ -35,6 +35,16 @@ export const objectVersion = reading((db, v: Address) =>
     .select({ fileId: objects.fileId, revision: objects.revision })
     .from(objects)
     .where(and(eq(objects.bucket, v.bucket), eq(objects.key, v.key))),
+);
+
+/** Selects who has uploaded the files after a key, in order of the keys. */
+export const uploadersInOrder = reading((db, v: { bucket: string; after: string; limit: number }) =>
+  db
+    .select({ key: objects.key, uploadedBy: objects.uploadedBy })
+    .from(objects)
+    .where(and(eq(objects.bucket, v.bucket), gt(objects.key, v.after)))
+    .orderBy(asc(objects.key))
+    .limit(v.limit),
 );
 
 interface ListRange {

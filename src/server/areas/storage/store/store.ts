@@ -36,6 +36,7 @@ import {
   objectVersion,
   ownerOfBytes,
   putObject,
+  uploadersInOrder,
 } from "../statements/objects.ts";
 import {
   deleteReceiptsOf,
@@ -155,6 +156,11 @@ export class StorageStore extends StorageReads {
   /** Like `list`, with only the members that a list shows: metadata may be large. */
   listSlim(bucket: string, range: ListRange): SlimObject[] {
     return listedInOrder.all(this.#file, { bucket, ...range });
+  }
+
+  /** Lists who has uploaded files, in order of key, after this one. */
+  uploaders(bucket: string, page: { after: string; limit: number }): { key: string; uploadedBy: string | null }[] {
+    return uploadersInOrder.all(this.#file, { bucket, ...page });
   }
 
   findGrant(id: string): UploadGrant | null {

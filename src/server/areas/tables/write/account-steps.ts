@@ -1,10 +1,9 @@
 import { conflict } from "../../../../kernel/errors.ts";
 import { nextTurn } from "../../../../kernel/time/scheduler.ts";
-import type { DatabaseFile, SqlValue, Transaction } from "../../../db/index.ts";
+import type { DatabaseFile, Transaction } from "../../../db/index.ts";
 import {
   CASCADE_RESTARTS_MAX,
   LEAVING_DEPTH_MAX,
-  LEAVING_PAGE_IDS,
   LEAVING_PAGES_PER_TURN,
   LEAVING_STEPS_MAX,
   STEPPED_RECORDS_MAX,
@@ -14,6 +13,7 @@ import type { Table } from "../records/namespaces.ts";
 import { referred } from "./cascade.ts";
 import { type CascadeStep, performSteps } from "./cascade-steps.ts";
 import { goesWith, leavingOf } from "./leaving.ts";
+import { Referrers } from "./referrers.ts";
 import { CascadeTooLarge, referringOf } from "./referring.ts";
 
 type Queries = Pick<Transaction, "query">;
@@ -96,54 +96,6 @@ export function createAccountSteps(place: Place & { now(): string }): AccountSte
       }
     },
   };
-}
-
-/** Reads the records that refer to one, page by page. */
-class Referrers {
-  readonly table: Table;
-  readonly id: string;
-  readonly #place: Place;
-  readonly #edges: readonly ReferenceEdge[];
-  #edge = 0;
-  #after: string | null = "";
-  #value: SqlValue | undefined;
-  #ids: string[] = [];
-
-  /** `isWanted`: the references that count; all by default. */
-  constructor(place: Place, { table, id }: { table: Table; id: string }, isWanted = (_: ReferenceEdge) => true) {
-    this.#place = place;
-    this.#edges = table.model.incoming.filter(isWanted);
-    this.table = table;
-    this.id = id;
-  }
-
-  /** Returns the next one; undefined: a page was read, which takes a while; null: there is none. */
-  next(): { edge: ReferenceEdge; id: string; value: SqlValue } | null | undefined {
-    const edge = this.#edges[this.#edge];
-    if (edge === undefined) return null;
-    this.#value ??= this.#valueOf(edge);
-    const value = this.#value;
-    const id = this.#ids.pop();
-    if (id !== undefined) return { edge, id, value };
-    if (this.#after === null || value === null) {
-      this.#edge++;
-      this.#after = "";
-      this.#value = undefined;
-      return this.next();
-    }
-    const page = { after: this.#after, limit: LEAVING_PAGE_IDS };
-    const ids = referringOf(this.#place.tableOf(edge.from)).ids(this.#place.file, { column: edge.column, value }, page);
-    this.#after = ids.length < LEAVING_PAGE_IDS ? null : (ids.at(-1) ?? null);
-    this.#ids = ids.reverse();
-    return undefined;
-  }
-
-  /** Returns what others refer to: usually the id. */
-  #valueOf({ toColumn }: ReferenceEdge): SqlValue {
-    if (toColumn.name === "id") return this.id;
-    const { store } = this.table;
-    return store.codec.toValue(toColumn, store.get(this.#place.file, this.id)?.[toColumn.name] ?? null);
-  }
 }
 
 const keyOf = ({ model }: Table, id: string): string => `${model.name} ${id}`;
