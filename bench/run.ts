@@ -12,6 +12,7 @@ import { largeTables } from "./sections/large-tables.ts";
 import { lists } from "./sections/lists.ts";
 import { peers } from "./sections/peers.ts";
 import { processSection } from "./sections/process.ts";
+import { productData } from "./sections/product-data.ts";
 import { push } from "./sections/push.ts";
 import { relatedRecords } from "./sections/related.ts";
 import { relations } from "./sections/relations.ts";
@@ -38,6 +39,7 @@ const SECTIONS: readonly Section[] = [
   lists,
   rules,
   relations,
+  productData,
   processSection,
   authentication,
   tls,

@@ -1,8 +1,8 @@
-import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { CONFIG, fill, KINDS, type Kind, PAGE, RECORDS, VARIED } from "../cases/lists.ts";
 import { type Load, runLoad } from "../support/load.ts";
 import { type Running, startFloor, startPlatform } from "../support/processes.ts";
+import { processorTime } from "../support/processor-time.ts";
 import type { Bench, Result, Section } from "../support/section.ts";
 import { median, perSecond } from "../support/statistics.ts";
 
@@ -11,32 +11,6 @@ const ROUNDS = 3;
 const ROUND_S = 1;
 /** Maximum ratio of our processor time to the floor's. */
 const TARGET = 1.5;
-const MICROS_PER_TICK = 10_000;
-
-/** Returns the text of a file in /proc; empty if its process or thread has ended. */
-function procText(path: string): string {
-  try {
-    return readFileSync(path, "utf8");
-  } catch {
-    return "";
-  }
-}
-
-/** Returns the microseconds of processor time of a process, including its query processes, running or ended. */
-function processorTime(pid: number): number {
-  const [, fields = ""] = procText(`/proc/${pid}/stat`).split(") ");
-  const own = fields
-    .split(" ")
-    .slice(11, 15)
-    .reduce((sum, ticks) => sum + Number(ticks) * MICROS_PER_TICK, 0);
-  const threads = existsSync(`/proc/${pid}/task`) ? readdirSync(`/proc/${pid}/task`) : [];
-  const children = threads.flatMap((thread) =>
-    procText(`/proc/${pid}/task/${thread}/children`)
-      .split(" ")
-      .filter((one) => one !== ""),
-  );
-  return children.reduce((sum, child) => sum + processorTime(Number(child)), own);
-}
 
 interface Measured {
   micros: number;

@@ -52,9 +52,12 @@ type Happened<Event, Subject> = Event extends "insert" | "signup"
       ? { event: Event; before: Subject | null; after: Subject }
       : { event: Event; before: Subject; after: Subject };
 
+/** The members of a run. TypeScript before 6 does not infer `on` beside a function: the records are of any table then. */
 type TypedRun<On, Namespaces, Jobs> = Omit<TriggerRun, "event" | "before" | "after" | "app"> & {
   app: AppOf<Namespaces, Jobs>;
-} & Happened<EventOf<On>, SubjectOf<On, Namespaces>>;
+} & ([EventOf<On>] extends [never]
+    ? Pick<TriggerRun, "event" | "before" | "after">
+    : Happened<EventOf<On>, SubjectOf<On, Namespaces>>);
 
 /** A trigger whose run knows the records of its table. */
 export interface TypedTrigger<On, Namespaces, Buckets, Jobs> extends Omit<TriggerConfig, "on" | "filter" | "run"> {
