@@ -38,7 +38,7 @@ import { usersPlace } from "../config/sections/users-table.ts";
 import type { PlatformConfig } from "../config/types.ts";
 import { layOut } from "../db/index.ts";
 import { RATE_LIMITS } from "../http/rate-limit.ts";
-import { createJobsArea, FinalFailure, type JobsArea } from "../jobs/index.ts";
+import { createJobsArea, type JobsArea } from "../jobs/index.ts";
 import { Sockets } from "../sockets/index.ts";
 import type { Base } from "./base.ts";
 import type { Phase, Stoppable, Stopping } from "./stopping.ts";
@@ -328,15 +328,13 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
     createContinuousArea({ ...base, config: config.backups?.continuous }),
   ),
   triggers: stopping("records", ({ config, base, areas, app }) => {
-    const { define } = areas.jobs.queue;
-    const finalFailure = (message: string) => new FinalFailure(message);
-    defineWebhooks({ ...base, webhooks: config.webhooks ?? {}, define, finalFailure });
+    const { queue } = areas.jobs;
+    defineWebhooks({ ...base, webhooks: config.webhooks ?? {}, queue });
     return createTriggersArea({
       ...base,
       config,
-      define,
+      queue,
       pass: areas.jobs.pass,
-      finalFailure,
       filters: areas.tables.filters,
       tableFile: areas.tables.file,
       app: () => app,

@@ -7,9 +7,10 @@ import type { Foreground } from "../../../kernel/observing/foreground.ts";
 import type { AppAccess, User } from "../../config/app/index.ts";
 import type { PlatformConfig, Subject } from "../../config/types.ts";
 import type { DatabaseFile, OpenedFile } from "../../db/index.ts";
+import type { Queue } from "../../jobs/index.ts";
 import { Drains } from "./drains.ts";
 import type { Outboxes } from "./outboxes.ts";
-import { hookDefinition, type RunDefinition, triggerDefinition } from "./runs.ts";
+import { hookDefinition, triggerDefinition } from "./runs.ts";
 import { startScan } from "./scan.ts";
 import type { AccountNotes, FileNotes, Occurrence, PassJobs } from "./types.ts";
 import { compileWatches, type Filters, noteHappening, type Watch } from "./watches.ts";
@@ -40,9 +41,8 @@ export function createTriggersArea(deps: {
   outboxes: Outboxes;
   systemFile: OpenedFile;
   dataDirectory: string;
-  define(name: string, definition: RunDefinition): void;
+  queue: Pick<Queue, "define">;
   pass: PassJobs;
-  finalFailure(message: string): Error;
   filters: Filters;
   /** Returns the file of tables; null: it does not exist. */
   tableFile(namespace: string, instanceId: string | null): DatabaseFile | null;
@@ -63,10 +63,10 @@ export function createTriggersArea(deps: {
   });
   outboxes.connect(watches, drains);
   for (const [name, trigger] of Object.entries(config.triggers ?? {})) {
-    deps.define(`trigger:${name}`, triggerDefinition(name, trigger, deps));
+    deps.queue.define(`trigger:${name}`, triggerDefinition(name, trigger, deps));
   }
   for (const { name, on, hook } of accountHooks(config)) {
-    deps.define(name, hookDefinition(`auth.hooks.${on}`, hook, deps));
+    deps.queue.define(name, hookDefinition(`auth.hooks.${on}`, hook, deps));
   }
   const stopScan = startScan({
     namespaces: dynamicNamespaces(config, deps.dataDirectory),

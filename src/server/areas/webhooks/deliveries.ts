@@ -1,7 +1,7 @@
 import type { Clock, Millis } from "../../../kernel/clock.ts";
 import { isJsonObject, type JsonValue } from "../../../kernel/json/json.ts";
 import type { WebhookConfig } from "../../config/types.ts";
-import type { ReceiverAnswer } from "./answer.ts";
+import { FinalFailure, type JobDefinition } from "../../jobs/index.ts";
 import type { Endings } from "./endings.ts";
 import {
   DELIVERIES_MAX,
@@ -13,40 +13,14 @@ import {
 } from "./limits.ts";
 import { type Reply, send } from "./sending.ts";
 
-/** One try of a job, as the queue passes it. */
-interface Try {
-  readonly id: string;
-  readonly data: JsonValue;
-  readonly attempt: number;
-  /** The error of the latest failed try; null: none has failed. */
-  readonly lastError: string | null;
-  readonly signal: AbortSignal;
-  answered(answer: ReceiverAnswer): void;
-}
-
-/** Definition of the deliveries of one webhook for the queue. */
-export interface DeliveryDefinition {
-  run(job: Try): Promise<void>;
-  retries: number;
-  /** Seconds. */
-  timeout: number;
-  concurrency: number;
-  backoff(failure: { attempt: number; createdAt: Millis; random: number }): Millis | null;
-}
-
 const GONE = 410;
 
+/** Returns the definition of the deliveries of one webhook for the queue. */
 export function deliveryDefinition(
   name: string,
   config: WebhookConfig,
-  deps: {
-    endings: Endings;
-    clock: Clock;
-    /** Creates an error after which the delivery is not retried. */
-    finalFailure(message: string): Error;
-  },
-): DeliveryDefinition {
-  const { endings, clock, finalFailure } = deps;
+  { endings, clock }: { endings: Endings; clock: Clock },
+): JobDefinition {
   return {
     // The retry time is the limit: see `backoff`.
     retries: Number.MAX_SAFE_INTEGER,
@@ -56,12 +30,12 @@ export function deliveryDefinition(
     async run({ id, data, attempt, lastError, signal, answered }) {
       // A first try after an earlier failure: somebody has retried the delivery.
       if (attempt === 1 && lastError !== null) endings.resume(name);
-      if (endings.isEnded(name)) throw finalFailure(ended(name));
+      if (endings.isEnded(name)) throw new FinalFailure(ended(name));
       const reply = await send(config, { id, body: bodyOf(data) }, { clock, signal });
       if (reply.kind === "answered") answered(reply.answer);
       if (reply.kind === "answered" && reply.answer.status === GONE) {
         endings.end(name);
-        throw finalFailure(ended(name));
+        throw new FinalFailure(ended(name));
       }
       const problem = problemOf(reply);
       if (problem !== null) throw new Error(problem);

@@ -1,7 +1,8 @@
 import type { Clock } from "../../../kernel/clock.ts";
 import type { Logger } from "../../../kernel/logger.ts";
 import type { WebhookConfig } from "../../config/types.ts";
-import { type DeliveryDefinition, deliveryDefinition } from "./deliveries.ts";
+import type { Queue } from "../../jobs/index.ts";
+import { deliveryDefinition } from "./deliveries.ts";
 import { openEndings } from "./endings.ts";
 
 /**
@@ -11,8 +12,7 @@ import { openEndings } from "./endings.ts";
 export function defineWebhooks(deps: {
   webhooks: Readonly<Record<string, WebhookConfig>>;
   dataDirectory: string;
-  define(name: string, definition: DeliveryDefinition): void;
-  finalFailure(message: string): Error;
+  queue: Pick<Queue, "define">;
   clock: Clock;
   logger: Logger;
 }): void {
@@ -20,6 +20,6 @@ export function defineWebhooks(deps: {
   if (declared.length === 0) return;
   const endings = openEndings(deps);
   for (const [name, config] of declared) {
-    deps.define(`webhook:${name}`, deliveryDefinition(name, config, { ...deps, endings }));
+    deps.queue.define(`webhook:${name}`, deliveryDefinition(name, config, { ...deps, endings }));
   }
 }
