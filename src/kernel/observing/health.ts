@@ -6,7 +6,7 @@ import type { MaybePromise } from "../maybe-promise.ts";
 /** Result of one check. `ok: false` makes the server `degraded`, or `unavailable` where the check is vital. */
 export type CheckResult = { ok: boolean } & { readonly [figure: string]: JsonValue };
 
-export type HealthStatus = "ok" | "degraded" | "unavailable";
+type HealthStatus = "ok" | "degraded" | "unavailable";
 
 export interface HealthReport {
   status: HealthStatus;

@@ -3,33 +3,33 @@
 type Tuple = readonly [field: unknown, operator: string, value: unknown];
 
 /** A group that matches where one of its filters does; none matches where there are none. */
-export interface AnyOf<Condition> {
+interface AnyOf<Condition> {
   readonly or: readonly Conditions<Condition>[];
 }
 
 /** A group that matches where all of its filters do. */
-export interface AllOf<Condition> {
+interface AllOf<Condition> {
   readonly and: readonly Conditions<Condition>[];
 }
 
 /** A group that matches exactly where its filter does not, also where a value is null. */
-export interface Not<Condition> {
+interface Not<Condition> {
   readonly not: Conditions<Condition>;
 }
 
 /** Conditions on a record of another table of the namespace. Its values may be fields of the record in which the relation stands. */
-export interface Related {
+interface Related {
   readonly table: string;
   readonly where: readonly unknown[] | object;
 }
 
 /** A relation that matches where some record of another table matches. */
-export interface SomeOf {
+interface SomeOf {
   readonly some: Related;
 }
 
 /** A relation that matches where no record of another table matches. */
-export interface NoneOf {
+interface NoneOf {
   readonly none: Related;
 }
 

@@ -9,7 +9,7 @@ export type TupleOf<Operator extends string> = readonly [
   operator: Operator,
   value: JsonValue | readonly JsonValue[],
 ];
-export type SortKey = readonly [field: string, direction: "asc" | "desc"];
+type SortKey = readonly [field: string, direction: "asc" | "desc"];
 
 /** The terms of a query, as plain data. */
 export interface QueryTerms<Operator extends string = string> {

@@ -1,8 +1,12 @@
 import type { FieldCode, FieldProblems } from "../errors.ts";
 import { isLonger } from "../fields.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../json/json.ts";
-import { PROBLEMS_MAX, UNKNOWN_NAMED_MAX } from "./limits.ts";
 import type { JsonSchema } from "./strict.ts";
+
+/** Fields at fault that an answer names; a body with more is refused all the same. */
+const PROBLEMS_MAX = 100;
+/** Unknown members of one object that an answer names: a body has room for a million. */
+const UNKNOWN_NAMED_MAX = 20;
 
 /** A field of a value that a schema refused. */
 interface FieldAtFault {

@@ -32,3 +32,18 @@ export function requireOneRight(principal: Principal, rights: readonly Right[]):
   const { scopes } = principal;
   if (!rights.some((right) => scopes.allows(...right))) throw forbidden();
 }
+
+/** The callers who may see the declared tables: `api.schemaEndpoint` of the config. */
+export type SchemaEndpoint = boolean | "authenticated";
+
+const READ = ["system", "*", "*", "read"] as const;
+
+/**
+ * Decides for `/api/schema` and the tables in `/swagger/json` alike. A service key with scopes needs `system:*:*:read`, even where
+ * everyone may read. [SY4] [AC2]
+ */
+export function maySeeSchema(principal: Principal, endpoint: SchemaEndpoint): boolean {
+  if (endpoint === false) return false;
+  if (principal.kind === "serviceKey") return principal.scopes.allows(...READ);
+  return endpoint === true || principal.kind !== "anonymous";
+}

@@ -1,10 +1,11 @@
+import type { TSchema } from "typebox";
 import { ConfigError, type ConfigProblem } from "./problems.ts";
 import { Platform, type PlatformConfig } from "./sections/platform.ts";
 import { tableOfView } from "./sections/tables/views.ts";
 import { checkUsers, type UsersPlace, withUsersTable } from "./sections/users-table.ts";
 import { check } from "./shape/check.ts";
-import { withoutPrototypes } from "./shape/prototypes.ts";
 import { createReport, isPlainObject } from "./shape/report.ts";
+import type { Shape } from "./shape/schema.ts";
 
 export type CheckedConfig = { config: PlatformConfig } | { problems: ConfigProblem[] };
 
@@ -39,4 +40,23 @@ export function checkedConfig(value: unknown, source = "The config"): PlatformCo
   if ("config" in checked) return checked.config;
   const count = checked.problems.length;
   throw new ConfigError(`${source} has ${count === 1 ? "a problem" : `${count} problems`}:`, checked.problems);
+}
+
+/**
+ * Copies a checked value so that objects with user-defined names have no prototype: a name from a request (`constructor`,
+ * `hasOwnProperty`) then finds only what was declared.
+ */
+function withoutPrototypes(schema: TSchema, value: unknown): unknown {
+  const { properties, "~entry": entry }: Shape = schema;
+  if (!isPlainObject(value)) return value;
+  const entries = Object.entries(value);
+  if (properties !== undefined) {
+    return Object.fromEntries(
+      entries.map(([name, member]) => [name, withoutPrototypes(properties[name] ?? {}, member)]),
+    );
+  }
+  if (entry === undefined) return value;
+  const copy: Record<string, unknown> = Object.create(null);
+  for (const [name, member] of entries) copy[name] = withoutPrototypes(entry, member);
+  return copy;
 }

@@ -47,7 +47,7 @@ type BareName<Name extends string> = Name extends `${infer Bare}+` ? Bare : Name
 /** An answer: a schema means JSON, with its description as the answer's. */
 export type Answer = TSchema | { description: string; schema?: TSchema; contentType?: string };
 
-export interface HeaderParameter {
+interface HeaderParameter {
   name: string;
   description?: string;
 }

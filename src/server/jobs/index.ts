@@ -1,3 +1,5 @@
+import type { Millis } from "../../kernel/clock.ts";
+import { SECOND_MS } from "../../kernel/time/duration.ts";
 import { Scheduler } from "../../kernel/time/scheduler.ts";
 import type { AppAccess } from "../config/app/index.ts";
 import type { CronConfig, JobsConfig } from "../config/types.ts";
@@ -5,16 +7,15 @@ import type { RecordChange } from "../db/index.ts";
 import { jobEndpoints } from "./admin/endpoints.ts";
 import { createJobRecords } from "./admin/records.ts";
 import { createJobsService } from "./admin/service.ts";
-import { defineCron } from "./config/declared-cron.ts";
 import { createJobForm, createJobsAccessor, defineJobs } from "./config/declared-jobs.ts";
-import { createSchedules } from "./cron/schedules.ts";
+import { createSchedules, defineCron } from "./cron/schedules.ts";
 import { createQueueCore, type QueueCoreDeps } from "./queue/core.ts";
-import { type JobsLoad, loadOf } from "./queue/load.ts";
 import { createPreparing } from "./queue/outbox.ts";
+import type { JobStore } from "./queue/store.ts";
+import type { NameCounts } from "./types.ts";
 
 export { cronTimes } from "./cron/next-time.ts";
 export { SCHEDULE_KEY, type Schedules } from "./cron/schedules.ts";
-export type { JobsLoad } from "./queue/load.ts";
 export type { JobDefinition, JobRun, PassedJob, Queue } from "./types.ts";
 export { FinalFailure } from "./types.ts";
 
@@ -67,4 +68,34 @@ export function createJobsArea(
       await core.stop();
     },
   };
+}
+
+/** Figures for the metrics, by job name. */
+export type JobsLoad = readonly {
+  name: string;
+  waiting: number;
+  running: number;
+  /** Jobs that have failed, including those before this start. */
+  failedTotal: number;
+  /** Time for which the earliest due job has been due; 0 if none is. */
+  oldestWaitingSeconds: number;
+}[];
+
+/** Reads the counts, or none when jobs.db has failed: the other metrics must not be missing then. */
+function countsOf(store: JobStore): NameCounts[] {
+  try {
+    store.file.assertReadable();
+  } catch {
+    return [];
+  }
+  return store.counts();
+}
+
+function loadOf(store: JobStore | null, now: Millis): JobsLoad {
+  if (store === null) return [];
+  return countsOf(store).map(({ name, waiting, running, failedTotal }) => {
+    const dueAt = waiting === 0 ? null : store.nextDue(store.file, name);
+    const oldestWaitingSeconds = dueAt === null ? 0 : Math.max(0, now - dueAt) / SECOND_MS;
+    return { name, waiting, running, failedTotal, oldestWaitingSeconds };
+  });
 }

@@ -3,7 +3,7 @@ import type { JsonValue } from "../../kernel/json/json.ts";
 import type { Logger } from "../../kernel/logger.ts";
 
 /** Answer of another server to a try, for administrators. */
-export interface JobAnswer {
+interface JobAnswer {
   status: number;
   /** Media type without parameters; null: the answer named none. */
   contentType: string | null;

@@ -1,4 +1,5 @@
 import { type Clock, systemClock } from "../../kernel/clock.ts";
+import { AppError } from "../../kernel/errors.ts";
 import { type Ids, systemIds } from "../../kernel/ids.ts";
 import { type Logger, silentLogger } from "../../kernel/logger.ts";
 import { Foreground } from "../../kernel/observing/foreground.ts";
@@ -11,10 +12,16 @@ import { roomBacklogMaxBytes, roomMessageMaxBytes } from "../areas/rooms/index.t
 import type { Guide } from "../areas/site/guide/source.ts";
 import { Outboxes, watchedNamespaces } from "../areas/triggers/index.ts";
 import type { PlatformConfig } from "../config/types.ts";
-import { createStorageEngine, type DirectoryLock, openSystemFile, scarceDescriptors, socketsMax } from "../db/index.ts";
+import {
+  createStorageEngine,
+  type DirectoryLock,
+  openSystemFile,
+  type StorageEngine,
+  scarceDescriptors,
+  socketsMax,
+} from "../db/index.ts";
 import { DRILL_HEADERS } from "../http/cors.ts";
 import { createListener } from "../http/listening/listener.ts";
-import { DirectoryWatch } from "./directory-watch.ts";
 import type { Stopping } from "./stopping.ts";
 
 export interface PlatformOptions {
@@ -108,4 +115,51 @@ export function openBase(config: PlatformConfig, options: PlatformOptions, stopp
     systemFile,
     publicUrl,
   };
+}
+
+const CHECK_MS = 1000;
+
+interface DirectoryWatchOptions {
+  clock: Clock;
+  engine: StorageEngine;
+  logger: Logger;
+  lock: DirectoryLock;
+  /** Called once, when another process has taken the lock. */
+  onTaken: (() => void) | undefined;
+}
+
+/**
+ * Checks every second whether the data directory is still in its place. While it is not (moved, deleted, or mounted over), the open
+ * files belong to a directory that a restart would not find: writes are refused until it is back; reads continue. [DB301]
+ */
+class DirectoryWatch {
+  readonly #options: DirectoryWatchOptions;
+  #cancel: () => void;
+
+  constructor(options: DirectoryWatchOptions) {
+    this.#options = options;
+    this.#cancel = options.clock.after(CHECK_MS, () => this.#check());
+  }
+
+  stop(): void {
+    this.#cancel();
+  }
+
+  #check(): void {
+    const { clock, engine, logger, lock, onTaken } = this.#options;
+    const place = lock.place();
+    const wasAway = engine.refusal !== null;
+    if (place === "held") {
+      engine.refusal = null;
+      if (wasAway) logger.info("the data directory is back: writes are taken again");
+    } else {
+      engine.refusal = new AppError(503, "The data directory is not where it was: nothing is written until it is back");
+      if (place === "taken") {
+        onTaken?.();
+        return;
+      }
+      if (!wasAway) logger.error("the data directory is not where it was: writes are refused until it is back");
+    }
+    this.#cancel = clock.after(CHECK_MS, () => this.#check());
+  }
 }

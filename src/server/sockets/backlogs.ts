@@ -2,7 +2,7 @@ import type { ServerWebSocket } from "bun";
 import { BACKLOGS_LEFT_BYTES, BACKLOGS_MAX_BYTES, CLOSE, CLOSING_MAX_BYTES, CLOSING_MS } from "./limits.ts";
 
 /** Handler of a socket that ends it through `Backlogs.drop` when too much waits for it. */
-export interface Slow {
+interface Slow {
   tooSlow?(): void;
 }
 type AnySocket = Pick<ServerWebSocket<Slow>, "data" | "getBufferedAmount" | "close" | "terminate">;

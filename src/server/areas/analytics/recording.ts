@@ -145,7 +145,7 @@ function inSteps<T>(rows: readonly T[], lengthOf: (row: T) => number): T[][] {
 const RETRY_AFTER = { "retry-after": "1" };
 
 /** Accepted events that are not on disk yet; bounded in number and bytes. */
-export function createWaitingEvents() {
+function createWaitingEvents() {
   let waiting: TrackedEvent[] = [];
   let bytes = 0;
   const put = (events: readonly TrackedEvent[]): void => {

@@ -90,7 +90,7 @@ export function createRequestLog(deps: {
 }
 
 /** Endpoint: a method, route and target, with its rows of the current second, by user, and its histogram. */
-export interface Endpoint extends Measured {
+interface Endpoint extends Measured {
   rows: Map<string, RequestRow[]>;
 }
 
@@ -105,7 +105,7 @@ interface Route {
 const NO_ROUTE = "(none)";
 
 /** Creates a function that finds the endpoint of a request. Paths are patterns and targets are declared, so endpoints are bounded. */
-export function createEndpoints(targets: (route: string | null) => TargetOf | null): (answered: Answered) => Endpoint {
+function createEndpoints(targets: (route: string | null) => TargetOf | null): (answered: Answered) => Endpoint {
   const routes = new Map<string | null, Map<string, Route>>();
   const addRoute = (route: string | null, method: string): Route => {
     const byMethod = routes.get(route) ?? new Map<string, Route>();
@@ -131,14 +131,14 @@ export function createEndpoints(targets: (route: string | null) => TargetOf | nu
 }
 
 /** Endpoint with its histogram of the current minute. */
-export interface Measured extends Pick<LatencyRow, "method" | "route" | "category" | "target"> {
+interface Measured extends Pick<LatencyRow, "method" | "route" | "category" | "target"> {
   /** Requests by bucket; null before the first request. */
   latencies: Uint32Array | null;
   hasLatencies: boolean;
 }
 
 /** Histograms of the current minute, and waiting rows of earlier ones. */
-export function createHistograms() {
+function createHistograms() {
   let active: Measured[] = [];
   let waiting: LatencyRow[] = [];
   /** Ends a minute: turns what was added into waiting rows of this minute. */

@@ -2,8 +2,7 @@ import { Type } from "typebox";
 import { nullable } from "../../../kernel/schema/types.ts";
 import { requireServiceKey } from "../../access/service-key-right.ts";
 import { type Endpoint, endpoint } from "../../http/endpoint.ts";
-import { AUDIT_QUERY } from "./query.ts";
-import type { AuditService } from "./service.ts";
+import { AUDIT_QUERY, type AuditService } from "./service.ts";
 
 const Changed = nullable(Type.Unknown({ description: "Up to 16 KiB, without secrets; null where there was nothing" }));
 const Entries = Type.Object(

@@ -15,7 +15,7 @@ import { type AuditStore, createAuditStore } from "./store.ts";
 
 export { AuditOutbox } from "./outbox.ts";
 
-export const AUDIT_FILE = "audit.db";
+const AUDIT_FILE = "audit.db";
 
 export type AuditArea = ReturnType<typeof createAuditArea>;
 

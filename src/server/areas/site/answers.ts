@@ -1,8 +1,7 @@
 import { AppError } from "../../../kernel/errors.ts";
 import { emptyAnswer } from "../../http/bodies/file-answer.ts";
 import { chooseRange, isUnmodified, rangeStillValid } from "../../http/exchange/range.ts";
-import { IMMUTABLE_SECONDS } from "../../http/packed/limits.ts";
-import { representationOf } from "./encodings.ts";
+import { acceptsEncoding, IMMUTABLE_SECONDS } from "../../http/packed/answers.ts";
 import { fileAt, type SiteFile, type SiteFiles } from "./files.ts";
 import { NOT_FOUND_PAGE, PAGE_HEADERS } from "./pages.ts";
 import { hasHash, type SitePath } from "./paths.ts";
@@ -110,4 +109,33 @@ function fileAnswer(options: SiteOptions, path: string, file: SiteFile, request:
   if (part.kind === "whole" && range !== null) asked.delete("range");
   const blob = chosen.file.blob();
   return new Response(part.kind === "part" ? blob.slice(start, end) : blob, { status, headers });
+}
+
+/** A file as it is sent: compressed or uncompressed. */
+interface Representation {
+  file: SiteFile;
+  encoding: "br" | "gzip" | null;
+}
+
+const SIBLINGS = [
+  { encoding: "br", ending: ".br" },
+  { encoding: "gzip", ending: ".gz" },
+] as const;
+
+/** Finds the compressed sibling that the client accepts. `varies`: whether other clients receive another representation. */
+function representationOf(
+  files: SiteFiles,
+  path: string,
+  file: SiteFile,
+  accepted: string | null,
+): { chosen: Representation; varies: boolean } {
+  let chosen: Representation = { file, encoding: null };
+  let varies = false;
+  for (const { encoding, ending } of SIBLINGS) {
+    const sibling = fileAt(files, path + ending);
+    if (sibling === null) continue;
+    varies = true;
+    if (chosen.encoding === null && acceptsEncoding(accepted, encoding)) chosen = { file: sibling, encoding };
+  }
+  return { chosen, varies };
 }

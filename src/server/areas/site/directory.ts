@@ -3,7 +3,11 @@ import { join, sep } from "node:path";
 import { BoundedMap } from "../../../kernel/bounded-map.ts";
 import type { Clock, Millis } from "../../../kernel/clock.ts";
 import type { SiteFile, SiteFiles } from "./files.ts";
-import { RESOLVED_MAX, RESOLVED_MS } from "./limits.ts";
+
+/** The time before a path is resolved again: a link may point to another release. */
+const RESOLVED_MS = 1_000;
+/** The maximum number of cached paths. */
+const RESOLVED_MAX = 10_000;
 
 /** The cached result of resolving a path; null: it leads to nothing, or out of the directory. */
 interface Place {

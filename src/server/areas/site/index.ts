@@ -8,10 +8,9 @@ import { NOSNIFF, SHOWN_HEADERS } from "../../http/security-headers.ts";
 import type { Site } from "../../http/server.ts";
 import { answerFrom, pageAt, type SiteOptions } from "./answers.ts";
 import { directoryFiles } from "./directory.ts";
-import type { SiteFiles } from "./files.ts";
+import type { SiteFile, SiteFiles } from "./files.ts";
 import { guideAnswer, isOfGuide } from "./guide/pages.ts";
 import type { Guide } from "./guide/source.ts";
-import { packedFiles } from "./packed.ts";
 import { pageAnswer, type Welcome, welcomePage } from "./pages.ts";
 import { type SitePath, sitePath } from "./paths.ts";
 
@@ -110,3 +109,17 @@ function createAnswering(http: HttpParts, content: Content): Site {
 
 /** The route's name in the metrics and the request log. */
 const SITE_ROUTE = "/*";
+
+/** Returns the files that `platform build` put into the executable. */
+function packedFiles({ file, files, modifiedMs }: PackedSite): SiteFiles {
+  const pack = Bun.file(file);
+  const found = new Map<string, SiteFile | "directory">([["", "directory"]]);
+  for (const [path, { start, size, hash, contentType }] of Object.entries(files)) {
+    for (let slash = path.lastIndexOf("/"); slash > 0; slash = path.lastIndexOf("/", slash - 1)) {
+      found.set(path.slice(0, slash), "directory");
+    }
+    const blob = () => pack.slice(start, start + size, contentType);
+    found.set(path, { contentType, size, etag: `"${hash}"`, modifiedMs, blob });
+  }
+  return { find: (path) => found.get(path) ?? null };
+}

@@ -1,5 +1,7 @@
 import { SERVER_PATHS } from "../../config/server-paths.ts";
-import { PATH_LENGTH_MAX } from "./limits.ts";
+
+/** Characters of a path. */
+const PATH_LENGTH_MAX = 2_000;
 
 const RESERVED: ReadonlySet<string> = new Set(SERVER_PATHS);
 

@@ -3,8 +3,7 @@ import { forbidden, notFound, unauthorized } from "../../../kernel/errors.ts";
 import type { HealthReport } from "../../../kernel/observing/health.ts";
 import { nullable } from "../../../kernel/schema/types.ts";
 import type { Principal } from "../../access/principal.ts";
-import { maySeeSchema, type SchemaEndpoint } from "../../access/schema-right.ts";
-import { requireServiceKey } from "../../access/service-key-right.ts";
+import { maySeeSchema, requireServiceKey, type SchemaEndpoint } from "../../access/service-key-right.ts";
 import { type Endpoint, endpoint } from "../../http/endpoint.ts";
 import { JsonText, Reply } from "../../http/reply.ts";
 import { PublicConfig } from "./config.ts";
@@ -71,7 +70,7 @@ const FullHealth = Type.Object(
   { description: "With `full`" },
 );
 /** Health report of `GET /api/health`, with version and uptime. */
-export interface Health extends HealthReport {
+interface Health extends HealthReport {
   version: string;
   uptime: number;
   drill: boolean;

@@ -6,9 +6,9 @@ import { silentLogger } from "../../../kernel/logger.ts";
 import { HealthChecks } from "../../../kernel/observing/health.ts";
 import { HOUR_MS } from "../../../kernel/time/duration.ts";
 import { AcmeFiles } from "./acme/files.ts";
-import { createSelfSigned } from "./acme/self-signed.ts";
 import { factsOf } from "./certificate.ts";
 import { createTlsArea } from "./index.ts";
+import { createSelfSigned } from "./job/job.ts";
 import { FILES_LOOK_MS } from "./limits.ts";
 
 test("[TL5] a new certificate that the server cannot use is stored, and the authority is not asked for another one", async () => {

@@ -4,7 +4,7 @@ import type { Logger } from "../../../kernel/logger.ts";
 import { SERVER_CALLER } from "../../db/index.ts";
 import { ProcessPool } from "../../db/processes/pool.ts";
 import { SCAN_FILES, SCAN_RETRIES_MAX, SCAN_RETRY_MS, SCAN_TIMEOUT_MS } from "./limits.ts";
-import type { ScanAnswer, ScanRequest } from "./scan-files.ts";
+import type { ScanAnswer, ScanRequest } from "./scan-job.ts";
 
 /**
  * Scans for instance files with waiting rows, in a process beside the server, once after a start: rows that were written before a

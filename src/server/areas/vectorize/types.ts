@@ -66,7 +66,7 @@ export interface ProductJob {
 }
 
 /** Job that reads ids and metadata of a page, and one row more. */
-export interface ListJob {
+interface ListJob {
   shape: "list";
   sql: string;
   params: Bound[];

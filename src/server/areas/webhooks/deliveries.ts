@@ -48,7 +48,7 @@ export function deliveryDefinition(
  * that comes back does not get all deliveries at once. The last try is at the end of RETRIED_FOR_MS. null: that time is over.
  * `random`: at least 0 and less than 1.
  */
-export function retryDelay(
+function retryDelay(
   attempt: number,
   { createdAt, now, random }: { createdAt: Millis; now: Millis; random: number },
 ): Millis | null {

@@ -63,7 +63,7 @@ export const DOCTOR_CHECKS: readonly DoctorCheck[] = [
 ];
 
 /** Runs `PRAGMA integrity_check` on every database, and checks its version. */
-export function checkDatabases(patient: Patient): Finding {
+function checkDatabases(patient: Patient): Finding {
   const { dataDirectory } = patient;
   const problems: string[] = [];
   let [count, bytes, walBytes] = [0, 0, 0];

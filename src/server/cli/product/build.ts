@@ -1,10 +1,25 @@
-import { existsSync, mkdtempSync, readFileSync, renameSync, rmSync, statSync } from "node:fs";
+import {
+  closeSync,
+  existsSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
 import { Command, Option } from "@commander-js/extra-typings";
 import * as platformModule from "../../../index.ts";
+import { systemClock } from "../../../kernel/clock.ts";
 import { isJsonObject } from "../../../kernel/json/json.ts";
+import { directoryFiles } from "../../areas/site/directory.ts";
 import { loadConfig } from "../../config/loading/load.ts";
+import type { PackedFile, PackedSite } from "../../config/loading/product.ts";
 import { providedModules } from "../../config/loading/provided-modules.ts";
 import { variablesOf } from "../../config/loading/variables.ts";
 import { CommandError, UsageError } from "../errors.ts";
@@ -13,7 +28,6 @@ import { printAnswer, printNote } from "../output.ts";
 import { rehearseRoutes } from "../rehearsal/routes.ts";
 import { bundleProduct } from "./bundle.ts";
 import { writeProgram } from "./program.ts";
-import { packSite } from "./site-pack.ts";
 import { isTarget, ownTarget, TARGETS, type Target } from "./targets.ts";
 
 const BYTES_PER_MIB = 1024 * 1024;
@@ -114,3 +128,42 @@ function outfileOf(out: string, target: Target): string {
   if (!existsSync(dirname(path))) throw new CommandError(`There is no directory ${dirname(path)}`);
   return path;
 }
+
+/** Packs the files that the site at `directory` serves into `file`, one after another. */
+export function packSite(directory: string, file: string): PackedSite {
+  const served = directoryFiles(directory, systemClock);
+  const files: Record<string, PackedFile> = {};
+  const visited = new Set<string>();
+  const output = openSync(file, "w");
+  let start = 0;
+  const add = (path: string): void => {
+    const found = served.find(path);
+    if (found === null) return;
+    if (found !== "directory") {
+      const content = readFileSync(join(directory, path));
+      for (let written = 0; written < content.length; ) written += writeSync(output, content, written);
+      const hash = new Bun.CryptoHasher("sha256").update(content).digest("base64url").slice(0, HASH_CHARACTERS);
+      files[path] = { start, size: content.length, hash, contentType: found.contentType };
+      start += content.length;
+      return;
+    }
+    // A symbolic link may lead outside the directory.
+    const real = realpathSync(join(directory, path));
+    if (visited.has(real)) return;
+    visited.add(real);
+    for (const name of readdirSync(real).sort()) {
+      // The same rule as in `sitePath`.
+      if (name.startsWith(".") && !(path === "" && name === ".well-known")) continue;
+      add(path === "" ? name : `${path}/${name}`);
+    }
+  };
+  try {
+    add("");
+  } finally {
+    closeSync(output);
+  }
+  return { file, modifiedMs: systemClock.now(), files };
+}
+
+/** The length of a hash: 96 bits, which no two versions of a file share. */
+const HASH_CHARACTERS = 16;

@@ -24,7 +24,7 @@ export interface RehearsalReport {
 }
 
 /** Creates the report of `platform check --data`, with a bounded number of names. */
-export function createReport(): RehearsalReport {
+function createReport(): RehearsalReport {
   const groups = new Map<string, Group>();
   let looked = 0;
   let unfit = 0;

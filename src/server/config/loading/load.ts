@@ -1,5 +1,5 @@
 import { existsSync, statSync } from "node:fs";
-import { dirname, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { systemClock } from "../../../kernel/clock.ts";
 import { isPromise } from "../../../kernel/maybe-promise.ts";
@@ -7,11 +7,12 @@ import { endsWithin } from "../../../kernel/time/stop.ts";
 import { checkedConfig } from "../check.ts";
 import { LOAD_MAX_MS, LOGO_MAX_BYTES } from "../limits.ts";
 import { ConfigError, type ConfigProblem } from "../problems.ts";
+import { PAGES_PATH } from "../sections/auth-pages.ts";
+import { SERVER_PATHS } from "../server-paths.ts";
 import type { PlatformConfig } from "../types.ts";
 import { missingImports } from "./imported-files.ts";
 import { ownProduct, provideToProduct } from "./product.ts";
 import { type PlatformModule, providedModules, provideModules } from "./provided-modules.ts";
-import { siteWarnings } from "./site-warnings.ts";
 import { variablesOf } from "./variables.ts";
 import { configWarnings } from "./warnings.ts";
 
@@ -145,4 +146,20 @@ interface Positioned {
 function isPositioned(cause: unknown): cause is Positioned {
   if (typeof cause !== "object" || cause === null || !("position" in cause)) return false;
   return typeof cause.position === "object" && cause.position !== null;
+}
+
+/** Warns about files at the server's own paths, and at those of its pages, which are never served. */
+function siteWarnings({ site, auth }: PlatformConfig): ConfigProblem[] {
+  if (site === undefined) return [];
+  const { directory } = site;
+  const hidden = SERVER_PATHS.filter((name) => existsSync(join(directory, name))).map((name) => ({
+    path: "site.directory",
+    message: `has "${name}", which is never served: /${name} is the server's own`,
+  }));
+  if (auth?.pages === undefined) return hidden;
+  const { path = PAGES_PATH } = auth.pages;
+  const ending = ["", ".html"].find((one) => existsSync(join(directory, path + one)));
+  if (ending === undefined) return hidden;
+  const message = `has "${path.slice(1)}${ending}", which the pages of auth.pages hide: set auth.pages.path to another path`;
+  return [...hidden, { path: "site.directory", message }];
 }

@@ -15,9 +15,8 @@ import type { AnyNames, ConfigTypes } from "./declared.ts";
 import type { FilterOf } from "./filters.ts";
 import type { TypedCron, TypedJob } from "./jobs.ts";
 import type { RecordOf, WrittenOf } from "./records.ts";
-import type { SchemaShape } from "./schema-shape.ts";
 import type { TypedTrigger, TypedWebhook } from "./triggers.ts";
-import type { TypedUsersTable, WithUsers } from "./users.ts";
+import type { SchemaShape, TypedUsersTable, WithUsers } from "./users.ts";
 import type { AnyViews, TypedViews, WithViews } from "./views.ts";
 
 /** The result of a table's rule. */

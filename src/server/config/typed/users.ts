@@ -1,10 +1,13 @@
 import type { MaybePromise } from "../../../kernel/maybe-promise.ts";
 import type { Auth } from "../identity.ts";
+import type { Field } from "../sections/tables/fields.ts";
 import type { ACCOUNT_FIELDS, UsersConfig } from "../sections/users-table.ts";
 import type { RuleContextOf } from "./access.ts";
 import type { FilterOf } from "./filters.ts";
 import type { RecordOf } from "./records.ts";
-import type { SchemaShape } from "./schema-shape.ts";
+
+/** The fields of a table; false disables `createdAt` or `updatedAt`. */
+export type SchemaShape = { readonly [field: string]: Field | false };
 
 type AccountFields = typeof ACCOUNT_FIELDS;
 

@@ -8,7 +8,7 @@ export interface WalFrames {
 }
 
 /** A file that has been opened. */
-export interface OpenedFacts {
+interface OpenedFacts {
   /** Id in the file's commit row. */
   file: string;
   /** Page of the commit row. */

@@ -487,7 +487,7 @@ export class OpenFile implements OpenedFile {
  * Closes without a checkpoint, which would make a write permanent that was answered with a failure. SQLite checkpoints when the
  * last connection is closed, unless that connection is read-only.
  */
-export function closeAsItIs(path: string, sqlite: Database): void {
+function closeAsItIs(path: string, sqlite: Database): void {
   let last: Database | null = null;
   try {
     last = new Database(path, { readonly: true });

@@ -18,7 +18,7 @@ export function isFileError(error: unknown): boolean {
 }
 
 /** Reports a temporary lack of descriptors or memory, which does not affect the file itself. */
-export function isShortage(error: unknown): boolean {
+function isShortage(error: unknown): boolean {
   return /^(EMFILE|ENFILE|ENOMEM|SQLITE_NOMEM|SQLITE_IOERR_NOMEM)/.test(codeOf(error));
 }
 

@@ -1,4 +1,4 @@
-import type { Database } from "bun:sqlite";
+import { Database } from "bun:sqlite";
 import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { AppError, insufficientStorage, isDiskFull, notFound } from "../../../kernel/errors.ts";
@@ -11,9 +11,9 @@ import type { FormerDatetimes } from "../schema/datetimes.ts";
 import { declaredMigration } from "../schema/declared.ts";
 import type { Declaration } from "../schema/types.ts";
 import type { Change, DatabaseFile, OpenedFile, OutboxOptions, StorageEngine, Sync, Transaction } from "../types.ts";
-import type { Commits } from "../writer/commit-gate.ts";
-import { unnumbered } from "../writer/commit-gate.ts";
-import { Rehearsal } from "../writer/rehearsal.ts";
+import { type Commits, unnumbered } from "../writer/commit-gate.ts";
+import { StatementCache } from "../writer/statement-cache.ts";
+import { assertSynchronous, WriteTransaction } from "../writer/write-transaction.ts";
 import { type InstanceCreation, InstanceFile, type InstanceUses } from "./instance-file.ts";
 import {
   type InstanceFacts,
@@ -307,7 +307,7 @@ export function createInstanceFiles(engine: StorageEngine, options: InstanceFile
  * Refuses a file that belongs to another instance: on a case-insensitive file system, two instances could have the same file, and
  * so the same records.
  */
-export function assertIdentity(sqlite: Database, instanceId: string, commits: Commits): void {
+function assertIdentity(sqlite: Database, instanceId: string, commits: Commits): void {
   const owner = readMeta(sqlite, "instance");
   if (owner === null) commits.transaction(() => writeMeta(sqlite, "instance", instanceId));
   else if (owner !== instanceId) {
@@ -316,7 +316,7 @@ export function assertIdentity(sqlite: Database, instanceId: string, commits: Co
 }
 
 /** Remembers recent deletions of instances, so that older handles are refused. */
-export class Deletions {
+class Deletions {
   readonly #known = new Map<string, number>();
   /** The number of deletions. */
   count = 0;
@@ -336,4 +336,35 @@ export class Deletions {
   }
 }
 
-export const deleted = (instanceId: string): AppError => notFound(`The instance "${instanceId}" was deleted`);
+const deleted = (instanceId: string): AppError => notFound(`The instance "${instanceId}" was deleted`);
+
+/** An empty database in memory, on which the first write to a file is tried before that file is created. */
+class Rehearsal {
+  readonly #sqlite = new Database(":memory:");
+  readonly #statements = new StatementCache(this.#sqlite, INSTANCE_STATEMENTS_MAX);
+
+  constructor(migrate: (sqlite: Database) => void) {
+    migrate(this.#sqlite);
+    this.#sqlite.run("PRAGMA foreign_keys = ON");
+  }
+
+  /** Runs `work` and rolls it back. Returns its result and whether it changes anything. Errors: those of `work`. */
+  run<T>(work: (tx: Transaction) => Sync<T>): { result: T; isChange: boolean } {
+    const tx = new WriteTransaction(this.#sqlite, this.#statements, () => {});
+    this.#statements.query("BEGIN").run();
+    try {
+      const result = work(tx);
+      assertSynchronous(result);
+      // Sync<T> is T, or never for a promise. A promise was refused above.
+      return { result: result as T, isChange: tx.changes.length > 0 || tx.enqueuedCount > 0 };
+    } finally {
+      tx.end();
+      if (this.#sqlite.inTransaction) this.#statements.query("ROLLBACK").run();
+    }
+  }
+
+  close(): void {
+    this.#statements.close();
+    this.#sqlite.close();
+  }
+}

@@ -19,13 +19,13 @@ const EMPTY_INSTANCE =
   "its file is empty (0 bytes): its data was lost, or a power cut left it before anything was stored";
 
 /** The result of opening a file with the declared tables. */
-export type Rehearsed =
+type Rehearsed =
   | { state: "fits" }
   | { state: "unfit"; problems: readonly string[] }
   /** The file was not tried; `reason` says why. */
   | { state: "untried"; reason: string };
 
-export interface RehearsalNamespace {
+interface RehearsalNamespace {
   name: string;
   isDynamic: boolean;
   tables: readonly DeclaredTable[];

@@ -7,7 +7,7 @@ import type { DeclaredColumn, DeclaredFts, DeclaredTable } from "./types.ts";
 /** Prefix lengths that FTS5 indexes, because people search by prefixes of two and three letters. */
 const FTS_PREFIXES = "2 3";
 
-export function columnSql(column: DeclaredColumn): string {
+function columnSql(column: DeclaredColumn): string {
   const parts = [quote(column.name), column.type];
   if (column.name === "id") parts.push("PRIMARY KEY");
   if (column.notNull) parts.push("NOT NULL");
@@ -77,7 +77,7 @@ export function createFtsSql(table: string, fts: DeclaredFts): string {
  * Returns the SQL that leaves the merge of removed entries to later inserts. Otherwise a write that deletes many records would wait
  * for it.
  */
-export function configureFtsSql(table: string): string {
+function configureFtsSql(table: string): string {
   const index = quote(ftsName(table));
   return `INSERT INTO ${index} (${index}, rank) VALUES ('deletemerge', 0)`;
 }

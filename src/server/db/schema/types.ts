@@ -1,7 +1,7 @@
 import type { Database } from "bun:sqlite";
 import type { SqlValue } from "../reads/requests.ts";
 
-export interface DeclaredReference {
+interface DeclaredReference {
   table: string;
   column: string;
   onDelete: "RESTRICT" | "CASCADE" | "SET NULL";
@@ -39,7 +39,7 @@ export interface DeclaredColumn {
   default?: SqlValue;
 }
 
-export interface DeclaredIndex {
+interface DeclaredIndex {
   fields: string[];
   unique: boolean;
 }

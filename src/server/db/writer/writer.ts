@@ -428,7 +428,7 @@ export interface DoneWrite {
 }
 
 /** The outcome of a write that has not run yet. If the transaction fails, such a write fails with it, like a successful one. */
-export const NOT_RUN: Outcome = { ok: true, result: undefined, changes: [], hasEnqueued: false, audits: [] };
+const NOT_RUN: Outcome = { ok: true, result: undefined, changes: [], hasEnqueued: false, audits: [] };
 
 /** A committed transaction that waits for its sync. */
 export interface Commit {

@@ -26,7 +26,7 @@ export function chooseRange(header: string | null, sizeBytes: number): RangeChoi
 }
 
 /** Evaluates `If-None-Match`: weak comparison, a list, or `*`. RFC 9110, 13.1.2. */
-export function matchesEtag(header: string | null, etag: string): boolean {
+function matchesEtag(header: string | null, etag: string): boolean {
   if (header === null) return false;
   // Prevents splitting a header with thousands of other tags.
   if (!header.includes(etag) && header.trim() !== "*") return false;

@@ -72,7 +72,7 @@ function validAddress(text: string | null): string | null {
 }
 
 /** Removes the port that some proxies add. An IPv4-mapped IPv6 address becomes an IPv4 address. */
-export function bareAddress(text: string): string {
+function bareAddress(text: string): string {
   const [, address = text] = /^\[(.+)\](?::\d+)?$/.exec(text) ?? /^([\d.]+):\d+$/.exec(text) ?? [];
   if (!/^::ffff:/i.test(address)) return address;
   const parsed = parseAddress(address);

@@ -1,6 +1,6 @@
 import { VERSION } from "../../../kernel/version.ts";
 import type { Principal } from "../../access/principal.ts";
-import { maySeeSchema, type SchemaEndpoint } from "../../access/schema-right.ts";
+import { maySeeSchema, type SchemaEndpoint } from "../../access/service-key-right.ts";
 import type { Endpoint } from "../endpoint.ts";
 import { methodOf } from "../wide-paths.ts";
 import { ERROR_SCHEMA } from "./errors.ts";

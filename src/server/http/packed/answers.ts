@@ -1,8 +1,18 @@
 import { emptyAnswer } from "../bodies/file-answer.ts";
 import { isUnmodified } from "../exchange/range.ts";
-import { acceptsEncoding } from "./encoding.ts";
-import { IMMUTABLE_SECONDS } from "./limits.ts";
-import type { Pack, PackedFile } from "./pack.ts";
+import type { Encoding, Pack, PackedFile } from "./pack.ts";
+
+/** The time for which browsers cache files whose names contain a hash. */
+export const IMMUTABLE_SECONDS = 31_536_000;
+
+/** Whether `Accept-Encoding` names the encoding with a weight other than 0. `*` alone names none: few clients mean it. */
+export function acceptsEncoding(header: string | null, encoding: Encoding): boolean {
+  if (header === null || !header.includes(encoding)) return false;
+  return header.split(",").some((part) => {
+    const [name = "", ...parameters] = part.split(";").map((text) => text.trim().toLowerCase());
+    return name === encoding && !parameters.some((parameter) => /^q=0(?:\.0*)?$/.test(parameter));
+  });
+}
 
 const IMMUTABLE = `public, max-age=${IMMUTABLE_SECONDS}, immutable`;
 

@@ -24,7 +24,7 @@ export interface PackedFile {
   representations: readonly Representation[];
 }
 
-export type PackHeader = Readonly<Record<string, PackedFile>>;
+type PackHeader = Readonly<Record<string, PackedFile>>;
 
 const LENGTH_BYTES = 4;
 

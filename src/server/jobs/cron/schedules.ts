@@ -2,18 +2,20 @@ import type { Clock, Millis } from "../../../kernel/clock.ts";
 import type { JsonValue } from "../../../kernel/json/json.ts";
 import type { Logger } from "../../../kernel/logger.ts";
 import { isoTime } from "../../../kernel/time/iso-datetime.ts";
+import type { AppAccess } from "../../config/app/index.ts";
+import type { CronConfig } from "../../config/types.ts";
 import type { Transaction } from "../../db/index.ts";
-import { NEXT_RUNS_SHOWN, SLEEP_MAX_MS } from "../limits.ts";
+import { CRON_RETRIES_DEFAULT, CRON_TIMEOUT_DEFAULT_SECONDS, NEXT_RUNS_SHOWN, SLEEP_MAX_MS } from "../limits.ts";
 import type { QueueCore } from "../queue/core.ts";
 import type { JobRun } from "../types.ts";
 import { cronTimes } from "./next-time.ts";
 
-export interface ScheduledRun extends Pick<JobRun, "id" | "attempt" | "signal" | "log"> {
+interface ScheduledRun extends Pick<JobRun, "id" | "attempt" | "signal" | "log"> {
   /** The scheduled time, in ISO 8601. */
   readonly scheduledAt: string;
 }
 
-export interface Schedule {
+interface Schedule {
   /** The name of its jobs. */
   name: string;
   /** A checked cron expression. */
@@ -179,10 +181,26 @@ const NOTE = `INSERT INTO schedules (name, last_at) VALUES (?1, ?2)
   ON CONFLICT (name) DO UPDATE SET last_at = max(last_at, ?2)`;
 
 /** Returns the last time of a schedule that was enqueued or skipped; null before the first. */
-export const lastTime = (from: Pick<Transaction, "query">, name: string): Millis | null =>
+const lastTime = (from: Pick<Transaction, "query">, name: string): Millis | null =>
   from.query<{ lastAt: number }>(LAST).get(name)?.lastAt ?? null;
 
-export function noteTime(tx: Transaction, name: string, at: Millis): null {
+function noteTime(tx: Transaction, name: string, at: Millis): null {
   tx.query(NOTE).run(name, at);
   return null;
+}
+
+/** Defines the schedules of the config, as jobs `cron:NAME`. */
+export function defineCron(schedules: Schedules, cron: CronConfig, app: () => AppAccess): void {
+  for (const [name, entry] of Object.entries(cron)) {
+    schedules.add({
+      name: `cron:${name}`,
+      schedule: entry.schedule,
+      timezone: entry.timezone ?? "UTC",
+      catchUp: entry.catchUp === true ? "once" : "never",
+      retries: entry.retries ?? CRON_RETRIES_DEFAULT,
+      timeout: entry.timeout ?? CRON_TIMEOUT_DEFAULT_SECONDS,
+      run: ({ id, scheduledAt, attempt, signal, log }) =>
+        entry.run({ id, app: app(), scheduledAt, attempt, signal, log }),
+    });
+  }
 }

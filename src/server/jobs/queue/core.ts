@@ -6,15 +6,24 @@ import type { Ids } from "../../../kernel/ids.ts";
 import type { JsonValue } from "../../../kernel/json/json.ts";
 import type { Logger } from "../../../kernel/logger.ts";
 import type { Foreground } from "../../../kernel/observing/foreground.ts";
+import { startSweeping } from "../../../kernel/time/sweeping.ts";
 import { layOut, type StorageEngine } from "../../db/index.ts";
-import { CACHE_KIB } from "../limits.ts";
-import type { EnqueueOptions, PassedJob, Queue } from "../types.ts";
+import {
+  CACHE_KIB,
+  DONE_RETENTION_MS,
+  FAILED_RETENTION_MS,
+  SWEEP_FIRST_MS,
+  SWEEP_INTERVAL_MS,
+  SWEEP_PAUSE_MS,
+  SWEEP_STEP_BYTES,
+  SWEEP_STEP_JOBS,
+} from "../limits.ts";
+import { DONE, type EnqueueOptions, FAILED, type PassedJob, type Queue } from "../types.ts";
 import { Dispatcher } from "./dispatcher.ts";
 import { createEnqueuing } from "./enqueuing.ts";
 import { createJobSealing, dataText, dueTime, type NewJob, requireKey } from "./entry.ts";
 import { createPassing } from "./outbox.ts";
 import { JobStore } from "./store.ts";
-import { startSweep } from "./sweep.ts";
 
 export interface QueueCoreDeps {
   engine: StorageEngine;
@@ -102,4 +111,23 @@ export function createQueueCore(deps: QueueCoreDeps): QueueCore {
       await Promise.all([dispatcher.stop(), stopSweep()]);
     },
   };
+}
+
+/** Removes finished jobs whose retention has ended, in steps of bounded size. */
+function startSweep(deps: { store: JobStore; clock: Clock; logger: Logger }): () => Promise<void> {
+  const { store, clock, logger } = deps;
+  return startSweeping({
+    clock,
+    firstMs: SWEEP_FIRST_MS,
+    intervalMs: SWEEP_INTERVAL_MS,
+    pauseMs: SWEEP_PAUSE_MS,
+    async sweep() {
+      const now = clock.now();
+      const step = { limit: SWEEP_STEP_JOBS, bytesMax: SWEEP_STEP_BYTES };
+      const isMoreDone = await store.sweep(DONE, { until: now - DONE_RETENTION_MS, ...step });
+      const isMoreFailed = await store.sweep(FAILED, { until: now - FAILED_RETENTION_MS, ...step });
+      return isMoreDone || isMoreFailed;
+    },
+    onFailure: (cause) => logger.error("jobs: finished jobs could not be removed", { cause }),
+  });
 }

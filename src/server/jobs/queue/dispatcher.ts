@@ -1,20 +1,20 @@
 import type { Clock, Millis } from "../../../kernel/clock.ts";
 import type { Ids } from "../../../kernel/ids.ts";
+import type { JsonValue } from "../../../kernel/json/json.ts";
+import { parseInSlices } from "../../../kernel/json/slices.ts";
 import { UNDER_WAY_MAX_MS } from "../../../kernel/limits.ts";
 import type { Logger } from "../../../kernel/logger.ts";
-import { chain } from "../../../kernel/maybe-promise.ts";
+import { chain, type MaybePromise } from "../../../kernel/maybe-promise.ts";
 import { type Foreground, Pacing } from "../../../kernel/observing/foreground.ts";
-import { nextTurn } from "../../../kernel/time/scheduler.ts";
+import { nextTurn, Scheduler } from "../../../kernel/time/scheduler.ts";
 import { endsWithin } from "../../../kernel/time/stop.ts";
 import type { Transaction } from "../../db/index.ts";
-import { JOBS_PER_WRITE_MAX, SLEEP_MAX_MS, STEP_PAUSE_MS, WRITE_RETRY_MS } from "../limits.ts";
-import { createDataParser } from "../tries/job-data.ts";
+import { JOBS_PER_WRITE_MAX, SLEEP_MAX_MS, SLICED_DATA_MIN_LENGTH, STEP_PAUSE_MS, WRITE_RETRY_MS } from "../limits.ts";
 import { backoffOf, interruptedOutcome, outcomeOf } from "../tries/outcomes.ts";
 import { jobLogger, startTry, type Try, type TryResult } from "../tries/trying.ts";
 import type { JobDefinition } from "../types.ts";
 import type { CountDeltas } from "./counts.ts";
-import type { JobSealing } from "./entry.ts";
-import { dataText } from "./entry.ts";
+import { dataText, type JobSealing } from "./entry.ts";
 import type { ClaimedJob, JobStore, Outcome } from "./store.ts";
 
 interface Name {
@@ -382,4 +382,19 @@ function reportFailure(logger: Logger, job: ClaimedJob, outcome: Outcome, result
   const cause = result.kind === "threw" ? { cause: result.cause } : { reason: result.kind };
   if (outcome.to === "failed") logger.error("A job has failed", { ...facts, ...cause });
   else logger.warn("A job failed a try, and is tried again", { ...facts, ...cause });
+}
+
+/**
+ * Creates a parser of job data. Large data, such as that of a trigger about a record of megabytes, is parsed over several turns of
+ * the event loop.
+ */
+export function createDataParser(): (text: string) => MaybePromise<JsonValue> {
+  const turns = new Scheduler();
+  return (text) => {
+    // Written as JSON by the queue.
+    const parse = () => JSON.parse(text) as JsonValue;
+    if (text.length < SLICED_DATA_MIN_LENGTH || !/^[[{]/.test(text)) return parse();
+    // The slices refuse some values that no client may send, but that a config's code may have enqueued.
+    return turns.run(parseInSlices(text)).catch(parse);
+  };
 }

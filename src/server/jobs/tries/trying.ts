@@ -4,7 +4,7 @@ import { SECOND_MS } from "../../../kernel/time/duration.ts";
 import type { JobDefinition, JobRun } from "../types.ts";
 
 /** Reason for which a try was ended from outside. */
-export type Ended = "timeout" | "cancelled" | "stopped";
+type Ended = "timeout" | "cancelled" | "stopped";
 
 /** A try that is under way. */
 export interface Try {

@@ -6,7 +6,7 @@ import { hostnameOptions } from "../../../http/listening/requests.ts";
 import { ADAPTER } from "./adapter.ts";
 import { guardRoutes, type Handle, type KnownRoutes, type RouteOptions } from "./guarded.ts";
 
-export const PREFIX = "/api/functions";
+const PREFIX = "/api/functions";
 
 /**
  * Creates the Elysia instance with the routes of a config. It is separate from the server's: a plugin that acts on all requests

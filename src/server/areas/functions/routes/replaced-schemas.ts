@@ -1,7 +1,7 @@
-import { withoutIdleConversions } from "../values/answers.ts";
+import { TransformKind } from "@sinclair/typebox";
 import { type Declared, Part } from "../values/part.ts";
 import type { PartName } from "../values/refused.ts";
-import type { Schema } from "../values/schema.ts";
+import { type Schema, textualOf } from "../values/schema.ts";
 
 const PARTS = ["body", "query", "params", "headers", "cookie"] as const satisfies readonly PartName[];
 
@@ -47,3 +47,26 @@ export function replaceSchemas(
     declaring.standaloneValidator = ofGuards;
   };
 }
+
+/**
+ * Copies a route's declaration of answers (a schema, one for each status, or a name) without conversions that return every answer
+ * unchanged, such as those of `t.Integer`: Elysia would spend a microsecond on each value.
+ */
+function withoutIdleConversions(declared: unknown): unknown {
+  if (typeof declared !== "object" || declared === null || "~standard" in declared) return declared;
+  if (Array.isArray(declared)) return declared.map(withoutIdleConversions);
+  // Includes the symbols by which TypeBox knows the kind of a schema.
+  const copy = Object.create(Object.getPrototypeOf(declared), Object.getOwnPropertyDescriptors(declared));
+  for (const [name, inner] of Object.entries(declared))
+    if (HOLDING.has(name) || isStatus(name)) copy[name] = withoutIdleConversions(inner);
+  for (const name of ["properties", "patternProperties"]) if (name in declared) copy[name] = ofMembers(copy[name]);
+  const isIdle = TransformKind in declared && textualOf(declared as Schema) !== null && !("elysiaMeta" in declared);
+  if (isIdle) delete copy[TransformKind];
+  return copy;
+}
+
+const HOLDING = new Set(["items", "anyOf", "oneOf", "allOf", "additionalProperties"]);
+const isStatus = (name: string): boolean => /^[1-5]\d\d$/.test(name);
+
+const ofMembers = (members: Readonly<Record<string, unknown>>): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(members).map(([name, schema]) => [name, withoutIdleConversions(schema)]));

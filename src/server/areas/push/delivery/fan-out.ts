@@ -10,7 +10,7 @@ import type { Deliveries } from "./deliveries.ts";
 export type NextTarget = () => Target | null;
 
 /** A message to many targets that is being sent. */
-export interface Sending {
+interface Sending {
   /** Resolves when every target has been tried or waits for its service. Rejects if targets cannot be read; the rest are skipped. */
   tried: Promise<void>;
   /** Resolves when all results are known and logged. Never rejects. */

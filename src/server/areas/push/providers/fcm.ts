@@ -6,7 +6,7 @@ import { reasonOf } from "../../../../kernel/errors.ts";
 import { isJsonObject, type JsonObject } from "../../../../kernel/json/json.ts";
 import { SECOND_MS } from "../../../../kernel/time/duration.ts";
 import { ConfigError } from "../../../config/problems.ts";
-import { rsaKey } from "../../../config/sections/push-keys.ts";
+import { rsaKey } from "../../../config/sections/push.ts";
 import type { PushConfig } from "../../../config/types.ts";
 import { type OutgoingAnswer, outgoingCall } from "../../../http/outgoing/call.ts";
 import { ACCESS_TOKEN_MARGIN_MS, ANSWER_MAX_BYTES, CALL_TIMEOUT_MS } from "../limits.ts";

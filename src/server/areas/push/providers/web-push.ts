@@ -107,7 +107,7 @@ interface Subscription {
 export const isSubscription = (token: string): boolean => parsed(token) !== null;
 
 /** Parses a token as a subscription. Errors: the reason why nothing can be sent to it. */
-export function parseSubscription(token: string): Subscription {
+function parseSubscription(token: string): Subscription {
   const members = parsed(token) ?? {};
   const { endpoint, keys } = members;
   if (typeof endpoint !== "string" || !URL.canParse(endpoint)) throw new Error("The endpoint is not a URL");
@@ -130,14 +130,14 @@ function parsed(token: string): Record<string, unknown> | null {
 }
 
 /** Returns the JSON that the service worker receives as `event.data.json()`. */
-export function webPushPayload(message: Message): string {
+function webPushPayload(message: Message): string {
   const { title, body, image, sound, badge, data, silent, collapseId } = message;
   const shown = silent ? { silent } : { title, body, image, sound, badge };
   return JSON.stringify(present({ ...shown, collapseId, data: { ...data } }));
 }
 
 /** Returns the headers for the push service, which requires a `TTL`. */
-export function webPushHeaders({ silent, ttl, collapseId }: Message): Record<string, string> {
+function webPushHeaders({ silent, ttl, collapseId }: Message): Record<string, string> {
   return {
     TTL: String(ttl ?? TTL_MAX_SECONDS),
     Urgency: silent ? "normal" : "high",
@@ -177,6 +177,6 @@ class Silences {
 }
 
 /** Returns the site of a host: the last two labels of the name, as subdomains are free to create; an address is its own site. */
-export function siteOf(hostname: string): string {
+function siteOf(hostname: string): string {
   return /^\[|^[\d.]+$/.test(hostname) ? hostname : hostname.replace(/\.$/, "").split(".").slice(-2).join(".");
 }

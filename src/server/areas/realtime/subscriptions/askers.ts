@@ -1,7 +1,8 @@
 import type { Clock, Millis } from "../../../../kernel/clock.ts";
+import type { JsonValue } from "../../../../kernel/json/json.ts";
 import type { Logger } from "../../../../kernel/logger.ts";
 import { chain, type MaybePromise } from "../../../../kernel/maybe-promise.ts";
-import { sightWatch } from "../../../access/lookups/sight.ts";
+import { ANY_INSTANCE, type LookupWatch, type RuleAddress } from "../../../access/lookups/lookups.ts";
 import { authOf } from "../../../access/principal.ts";
 import type { AccessOptions, ReadAccess, Sight, TableAddress } from "../../../access/table-door.ts";
 import type { Visiting } from "../../../sockets/connection.ts";
@@ -362,4 +363,22 @@ function isEqual(one: ReadAccess, other: ReadAccess): boolean {
   if (one.kind === "filter" && other.kind === "filter") return one.filter.key === other.filter.key;
   if (one.kind === "all" && other.kind === "all") return one.saidBy === other.saidBy;
   return one.kind === "record" && other.kind === "record";
+}
+
+/**
+ * Creates a watch that generalizes a rule's lookups for one record to those for any record: to the records of the same table that
+ * have the user's id in the same field, or, for a lookup without the user's id, to the whole table. Files other than `own` are
+ * watched in all instances of their namespace.
+ */
+export function sightWatch(watch: LookupWatch, own: RuleAddress, userId: string | null): LookupWatch {
+  return {
+    lookedAt({ namespace, instanceId, table, fields, values }) {
+      const isOwn = namespace === own.namespace && instanceId === own.instanceId;
+      const place = { namespace, instanceId: instanceId === null || isOwn ? instanceId : ANY_INSTANCE, table };
+      const at = userId === null ? -1 : values.indexOf(userId as JsonValue);
+      const field = fields[at];
+      if (field === undefined) watch.lookedAt({ ...place, fields: [], values: [] });
+      else watch.lookedAt({ ...place, fields: [field], values: [userId] });
+    },
+  };
 }

@@ -34,7 +34,7 @@ export interface RoomSnapshot {
   timers: ReadonlyMap<string, StoredTimer>;
 }
 
-export const EMPTY_SYNCED: JsonObject = adoptState({}, SYNCED);
+const EMPTY_SYNCED: JsonObject = adoptState({}, SYNCED);
 const EMPTY_UNSYNCED: JsonObject = adoptState({}, UNSYNCED);
 
 /** Saved part of a room. States are immutable: a change replaces them. */

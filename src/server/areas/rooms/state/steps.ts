@@ -163,7 +163,7 @@ function* parseSteps(text: string): Generator<void, JsonObject> {
 }
 
 /** Adopts a state as `adoptState` does, in steps: its parts first. Mutates `state`, which must have no other references. */
-export function* adoptSteps(state: JsonObject, kind: StateKind): Generator<void, JsonObject> {
+function* adoptSteps(state: JsonObject, kind: StateKind): Generator<void, JsonObject> {
   let count = 0;
   function* take(value: JsonObject | JsonValue[], inside: StateKind, depth: number): Generator<void, JsonValue> {
     const ofMembers = Array.isArray(value) ? (inside.inArrays ?? inside) : inside;

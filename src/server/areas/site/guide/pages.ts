@@ -2,7 +2,7 @@ import { page, pageAnswer } from "../pages.ts";
 import type { Guide } from "./source.ts";
 
 /** The path of the guide in `platform dev`, without a slash. */
-export const GUIDE_PATH = "docs";
+const GUIDE_PATH = "docs";
 const FIRST_PAGE = "README.md";
 
 /** Answers a path without a leading slash; null where it is not in the guide. */

@@ -193,7 +193,7 @@ const codeOf = (cause: unknown): unknown => (cause instanceof Error && "code" in
  * Shares disk syncs among concurrent callers, one at a time. Callers that arrive while a sync runs share the next: only a
  * sync that begins after the call is sure to cover what the caller has done.
  */
-export function createSharedSync(sync: () => Promise<void>): () => Promise<void> {
+function createSharedSync(sync: () => Promise<void>): () => Promise<void> {
   let running: Promise<void> | null = null;
   let next: Promise<void> | null = null;
 

@@ -81,7 +81,7 @@ async function claimAtStart(
 }
 
 /** Thrown when the prefix belongs to another data directory. The message says what to do. */
-export class PrefixTaken extends Error {}
+class PrefixTaken extends Error {}
 
 export interface OwnedFiles extends FileStore {
   /**
@@ -100,7 +100,7 @@ export interface OwnedFiles extends FileStore {
  * Stores files under a prefix that belongs to one data directory: the sweep deletes files that its own database does not
  * know. The prefix is claimed before the first write or deletion there, even when the store did not respond at start.
  */
-export function ownFiles(
+function ownFiles(
   files: RemoteFiles,
   deps: { owner: Owner; clock: Clock; logger: Logger; knows: (fileId: string) => boolean },
 ): OwnedFiles {
@@ -155,7 +155,7 @@ export function ownFiles(
 }
 
 /** Returns a read-only view of the files, for a drill. Errors: 503 on every write or deletion. */
-export function readOnlyFiles(files: RemoteFiles): FileStore {
+function readOnlyFiles(files: RemoteFiles): FileStore {
   const refuse = async (): Promise<never> => {
     throw readOnly(files.name);
   };

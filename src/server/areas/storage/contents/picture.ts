@@ -70,7 +70,7 @@ interface Chunk {
 }
 
 /** A file that the decoder accepts, and the orientation of its picture when the decoder does not know it. */
-export interface Decodable {
+interface Decodable {
   file: Buffer;
   orientation: Orientation;
 }
@@ -87,7 +87,7 @@ const ALPHA_FLAG = 0x10;
  * Extracts the still picture of a file. An animated WebP, which the decoder refuses, yields its first frame. A PNG or WebP
  * with EXIF data, which the decoder ignores, yields its orientation too. Any other file is returned as it is.
  */
-export function stillPicture(file: Buffer): Decodable {
+function stillPicture(file: Buffer): Decodable {
   if (file.toString("latin1", 0, PNG_SIGNATURE.length) === PNG_SIGNATURE) {
     return { file, orientation: orientationIn(pngChunks(file), "eXIf") };
   }
@@ -148,7 +148,7 @@ function riffOf(chunks: readonly Buffer[]): Buffer {
 }
 
 /** EXIF orientation: how a picture is turned before it is shown, from 1 (as it is) to 8. */
-export type Orientation = 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8;
+type Orientation = 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8;
 
 const ORIENTATION_TAG = 0x0112;
 const SHORT = 3;
@@ -158,7 +158,7 @@ const ENTRY_BYTES = 12;
 const EXIF_PREFIX = "Exif\0\0";
 
 /** Reads the orientation from EXIF data; 1 when it states none or is malformed. */
-export function orientationOf(exif: Buffer): Orientation {
+function orientationOf(exif: Buffer): Orientation {
   const hasPrefix = exif.toString("latin1", 0, EXIF_PREFIX.length) === EXIF_PREFIX;
   const tiff = hasPrefix ? exif.subarray(EXIF_PREFIX.length) : exif;
   const order = tiff.toString("latin1", 0, 2);
@@ -183,7 +183,7 @@ export function orientationOf(exif: Buffer): Orientation {
 const isOrientation = (value: number): value is Orientation => value >= 1 && value <= 8;
 
 /** Rotates and mirrors the picture by `orientation`. `Bun.Image` rotates first, then mirrors, and scales last. */
-export function oriented(image: Bun.Image, orientation: Orientation): Bun.Image {
+function oriented(image: Bun.Image, orientation: Orientation): Bun.Image {
   switch (orientation) {
     case 1:
       return image;
@@ -211,13 +211,13 @@ const START_OF_SCAN = 0xda;
 /** Whether a marker has no length: TEM, RST0 to RST7, SOI. */
 const isBare = (marker: number): boolean => marker === 0x01 || (marker >= 0xd0 && marker <= START_OF_IMAGE);
 
-export const isJpeg = (file: Uint8Array): boolean => file[0] === 0xff && file[1] === START_OF_IMAGE;
+const isJpeg = (file: Uint8Array): boolean => file[0] === 0xff && file[1] === START_OF_IMAGE;
 
 /**
  * Counts the scans of a JPEG, up to `max` + 1. Each scan of a progressive picture passes over all of its pixels and takes a
  * few bytes, so the number of scans decides how long decoding takes.
  */
-export function countScans(file: Buffer, max: number): number {
+function countScans(file: Buffer, max: number): number {
   let count = 0;
   let at = file.indexOf(0xff, 2);
   while (at >= 0 && at + 1 < file.byteLength && count <= max) {

@@ -47,7 +47,7 @@ export interface UploadGrant {
   expiresAt: number;
 }
 
-export interface ListedObject {
+interface ListedObject {
   key: string;
   size: number;
   /** Present when the list has folders. */

@@ -119,7 +119,7 @@ export async function receiveSigned(
 // Receipts: what an upload stored, for a client that repeats it because it did not get the response. [ST210] [ST211]
 
 /** Thrown by the second of two equal uploads, which is answered by the receipt of the first; nothing of it is stored. */
-export class StoredBefore extends Error {
+class StoredBefore extends Error {
   constructor() {
     super("The upload has been stored before");
   }
@@ -143,13 +143,13 @@ export function receiptOfParts(uploadId: string, parts: readonly { partNumber: n
 export const earlierReceiptOf = (uploadId: string): string => `upload:${uploadId}`;
 
 /** Returns the receipt id of an idempotency key. Errors: 400 for a key of another form. */
-export function receiptOfKey(principal: Principal, bucket: string, key: string): string {
+function receiptOfKey(principal: Principal, bucket: string, key: string): string {
   const { caller } = callerKeyOf(principal, key);
   return `key:${createHash("sha256").update(`${caller}\0${bucket}\0${key}`).digest("base64url")}`;
 }
 
 /** Checks that a receipt is of the same file. Errors: 422 when the idempotency key was used for another file. */
-export function requireSameFile(receipt: ReceiptRecord, { key, size }: { key: string; size: number }): void {
+function requireSameFile(receipt: ReceiptRecord, { key, size }: { key: string; size: number }): void {
   if (receipt.key !== key || receipt.size !== size) {
     throw new AppError(422, "The idempotency key was used for another file");
   }

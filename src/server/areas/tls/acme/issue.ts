@@ -8,7 +8,7 @@ import { ANSWER_MAX_BYTES, REQUEST_TIMEOUT_MS } from "../limits.ts";
 import type { AcmeFiles } from "./files.ts";
 import { failed, NO_FAILURE, orderOf } from "./renewal-time.ts";
 
-export const DIRECTORY_DEFAULT = "https://acme-v02.api.letsencrypt.org/directory";
+const DIRECTORY_DEFAULT = "https://acme-v02.api.letsencrypt.org/directory";
 
 /**
  * Obtains a certificate by ACME and stores it, while something answers the challenges in `files` on port 80. Only one process does

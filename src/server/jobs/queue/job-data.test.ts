@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { SLICED_DATA_MIN_LENGTH } from "../limits.ts";
-import { createDataParser } from "./job-data.ts";
+import { createDataParser } from "./dispatcher.ts";
 
 const LONG = "x".repeat(SLICED_DATA_MIN_LENGTH);
 

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
-import { ANY_INSTANCE, type LookedAt } from "./lookups.ts";
-import { sightWatch } from "./sight.ts";
-import { LookupWatches } from "./watches.ts";
+import { ANY_INSTANCE, type LookedAt } from "../../../access/lookups/lookups.ts";
+import { LookupWatches } from "../../../access/lookups/watches.ts";
+import { sightWatch } from "./askers.ts";
 
 const OWN = { namespace: "teams", instanceId: "red" };
 const looked = (place: Partial<LookedAt>): LookedAt => ({
