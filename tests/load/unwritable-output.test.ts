@@ -104,9 +104,9 @@ test.if(disk !== null)("[CL413] a log on a disk that was full for a while goes o
   for (let count = 0; count < 20; count++) expect(await server.get(`/missing-${count}-${"x".repeat(1_000)}`)).toBe(404);
   disk.free();
   await server.get("/api/functions/say");
-  await until("the log says what is lost", () => lines().some((line) => line.includes("Lines of the log are lost")));
+  await until("the log says what is lost", () => lines().some((line) => line.includes("lines of the log are lost")));
   expect(await server.stop()).toBe(0);
-  const lost = lines().find((line) => line.includes("Lines of the log are lost")) ?? "";
+  const lost = lines().find((line) => line.includes("lines of the log are lost")) ?? "";
   expect(JSON.parse(lost).properties.lines).toBeGreaterThan(10);
   // What a full disk has cut stands on a line of its own.
   expect(lines().filter((line) => line === "a warning of somebody")).toHaveLength(1);

@@ -24,7 +24,7 @@ export interface Cell {
 /**
  * Parses a cell as a value of its field's declared type; without a type it stays text. An empty cell is null. A cell that does not
  * fit its type stays text, so that the server's validation reports it. Errors: `SyntaxError` for broken JSON, which would be a
- * valid text, and for JSON with a number that a double does not hold.
+ * valid text, and for JSON with a number that a double cannot represent.
  */
 export function parseCell({ text, isQuoted }: Cell, type: FieldType | undefined): JsonValue {
   const isText = type === undefined || type === "string" || type === "text";

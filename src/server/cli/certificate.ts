@@ -46,7 +46,7 @@ async function renew(config: AcmeConfig, data: string): Promise<CertificateFacts
     return await issueCertificate(config, { files, clock: systemClock });
   } catch (cause) {
     if (!(cause instanceof CertificateError)) throw cause;
-    throw new CommandError(`The certificate could not be renewed: ${cause.message}`, { cause });
+    throw new CommandError(`tls: the certificate could not be renewed: ${cause.message}`, { cause });
   } finally {
     await port?.stop();
   }

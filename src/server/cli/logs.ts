@@ -27,7 +27,7 @@ export function createLogger(form: LogForm = process.stderr.isTTY === true ? "pr
     errorOutput.write(lineOf(level, message, facts ?? {}));
   const logger = { info: at("info"), warn: at("warning"), error: at("error") };
   errorOutput.onLost = (lines) =>
-    logger.warn("Lines of the log are lost, as standard error could not be written", { lines });
+    logger.warn("lines of the log are lost, because standard error cannot be written", { lines });
   return logger;
 }
 

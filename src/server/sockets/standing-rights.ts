@@ -334,7 +334,7 @@ export class StandingRights {
   #ask(right: StandingRight): Promise<void> | null {
     right.isStale = false;
     const { watch, answered } = right.renew();
-    const failed = (cause: unknown): void => this.#logger.error("A right could not be asked again", { cause });
+    const failed = (cause: unknown): void => this.#logger.error("sockets: re-evaluation of a right failed", { cause });
     // An ended right watches nothing, so that the answer may be outdated when it arrives.
     const apply = (answer: (() => void) | null): void => {
       if (!right.isEnded) answer?.();

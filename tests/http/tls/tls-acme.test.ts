@@ -139,7 +139,7 @@ test.skipIf(!hasAcme)(
     const { serial } = await peerOf(platform.url);
     await platform.restart();
     expect((await health(platform)).checks.certificate.problem).toContain(`localhost:${closed} does not answer`);
-    expect(platform.stderr()).not.toContain("Getting a certificate");
+    expect(platform.stderr()).not.toContain("tls: requesting a certificate");
     expect(JSON.parse(readFileSync(stateFile, "utf8"))).toEqual(state);
     expect((await peerOf(platform.url)).serial).toBe(serial);
 
@@ -159,7 +159,7 @@ test.skipIf(!hasAcme)("[TL5] a server that is killed while it asks does not ask 
   await platform.kill("SIGKILL");
   await platform.restart();
   expect((await health(platform)).checks.certificate.problem).toBe("It was interrupted");
-  expect(platform.stderr()).not.toContain("Getting a certificate");
+  expect(platform.stderr()).not.toContain("tls: requesting a certificate");
   silent.stop(true);
 });
 
@@ -244,7 +244,7 @@ test.skipIf(!hasAcme)(
     }
     const { serial } = await peerOf(platform.url);
     writeFileSync(file, "-----BEGIN nothing");
-    await until("the warning", () => platform.stderr().includes("The changed certificate is not used"));
+    await until("the warning", () => platform.stderr().includes("tls: the changed certificate was refused"));
     expect((await peerOf(platform.url)).serial).toBe(serial);
   },
 );
@@ -264,7 +264,7 @@ test.skipIf(!hasAcme)("[TL10] a drill asks the authority for nothing", async () 
   const orders = acme.orders();
   const platform = await start({ args: ["--host", "127.0.0.1", "--drill"] });
   expect((await health(platform)).checks.certificate).toMatchObject({ ok: false, selfSigned: true, problem: null });
-  expect(platform.stderr()).not.toContain("Getting a certificate");
+  expect(platform.stderr()).not.toContain("tls: requesting a certificate");
   expect(acme.orders()).toBe(orders);
 });
 

@@ -88,7 +88,7 @@ test("[TL13] files that change are used without a restart, when both belong toge
   expect(await nameOf(platform)).toBe("one.example");
   const two = await authority.sign({ names: ["two.example"] });
   writeFileSync(join(directory, "cert.pem"), two.cert);
-  await until("the warning", () => platform.stderr().includes("The changed certificate is not used"));
+  await until("the warning", () => platform.stderr().includes("tls: the changed certificate was refused"));
   expect(await nameOf(platform)).toBe("one.example");
   writeFileSync(join(directory, "key.pem"), two.key);
   await until("the new certificate", async () => (await nameOf(platform)) === "two.example");

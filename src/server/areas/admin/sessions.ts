@@ -122,7 +122,7 @@ export class Sessions {
     const { file, logger } = this.#deps;
     file
       .write((tx) => touchSession.run(tx, { id, lastUsedAt }))
-      .catch((cause) => logger.error("The use of an administrator's session was not saved", { cause }));
+      .catch((cause) => logger.error("admin: the last use of a session could not be saved", { cause }));
   }
 
   /** Lists the key's least recently used sessions, to evict for a new one: several if some were opened at the same time. */

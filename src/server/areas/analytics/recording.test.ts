@@ -129,7 +129,7 @@ test("[AN5] a failed write of events is retried and logged once", async () => {
   await recording.accept([event("a")]);
   await clock.advanceAsync(WRITE_DELAY_MS);
   await clock.advanceAsync(3 * WRITE_RETRY_MS);
-  expect([written.events, logged]).toEqual([[], ["analytics could not be written"]]);
+  expect([written.events, logged]).toEqual([[], ["analytics: write failed"]]);
   state.isBroken = false;
   await clock.advanceAsync(WRITE_RETRY_MS);
   expect(written.events.flat()).toEqual([event("a")]);
@@ -147,7 +147,7 @@ test("[AN5] a stop writes waiting events and logs how many it could not write", 
   failing.state.isBroken = true;
   await failing.recording.accept([event("a")]);
   await failing.recording.stop();
-  expect(failing.logged.at(-1)).toMatch(/events are lost/);
+  expect(failing.logged.at(-1)).toMatch(/events were lost/);
   expect(failing.clock.waiting).toBe(0);
 });
 
@@ -192,7 +192,7 @@ test("[AN9] requests above the bound, or that could not be written, are counted 
   expect(recording.droppedRequests).toBe(1);
   await recording.flush();
   expect(written.requests.flat()).toHaveLength(WAITING_REQUEST_ROWS_MAX);
-  expect(logged).toEqual(["requests are missing from the request log"]);
+  expect(logged).toEqual(["analytics: requests were dropped from the request log"]);
 
   state.isBroken = true;
   answer("/api/config");
@@ -200,9 +200,9 @@ test("[AN9] requests above the bound, or that could not be written, are counted 
   await recording.flush();
   await settle();
   expect(recording.droppedRequests).toBe(3);
-  expect(logged.slice(1)).toEqual(["analytics could not be written"]);
+  expect(logged.slice(1)).toEqual(["analytics: write failed"]);
   await clock.advanceAsync(DROP_REPORT_INTERVAL_MS);
-  expect(logged.slice(2)).toEqual(["requests are missing from the request log"]);
+  expect(logged.slice(2)).toEqual(["analytics: requests were dropped from the request log"]);
   await recording.stop();
   expect(clock.waiting).toBe(0);
 });

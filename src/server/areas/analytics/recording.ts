@@ -50,7 +50,7 @@ export function createRecording(deps: {
 
   /** Logs the first failure only, until a write succeeds again. */
   const noteFailure = (cause: unknown): void => {
-    if (!isFailing) logger.error("analytics could not be written", { cause });
+    if (!isFailing) logger.error("analytics: write failed", { cause });
     isFailing = true;
   };
   const writeEvents = async (): Promise<void> => {
@@ -84,7 +84,7 @@ export function createRecording(deps: {
   const reportDrops = (): void => {
     const dropped = requestLog.dropped - reportedDrops;
     if (dropped === 0 || !mayReport) return;
-    logger.warn("requests are missing from the request log", { dropped });
+    logger.warn("analytics: requests were dropped from the request log", { dropped });
     reportedDrops = requestLog.dropped;
     mayReport = false;
     cancelReport = clock.after(DROP_REPORT_INTERVAL_MS, () => {
@@ -120,7 +120,8 @@ export function createRecording(deps: {
     async stop() {
       await writing.stop();
       cancelReport();
-      if (events.count > 0) logger.error("events are lost because they could not be written", { events: events.count });
+      if (events.count > 0)
+        logger.error("analytics: events were lost, because they could not be written", { events: events.count });
     },
   };
 }

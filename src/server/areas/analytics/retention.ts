@@ -46,7 +46,7 @@ export function startRetention(deps: {
       for (const summary of summaries) if (!stopping.aborted && (await stepOf(summary, stopping))) isMore = true;
       return isMore;
     },
-    onFailure: (cause) => logger.error("old analytics could not be summarised", { cause }),
+    onFailure: (cause) => logger.error("analytics: summarising old days failed", { cause }),
   });
 }
 

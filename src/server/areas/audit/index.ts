@@ -62,7 +62,7 @@ export function createAuditArea(deps: {
         isFailing = false;
       } catch (cause) {
         // Logs the first failure only, until writes work again. Entries stay in the files of their changes meanwhile.
-        if (!isFailing) logger.error("the audit log cannot be written; entries wait in the databases", { cause });
+        if (!isFailing) logger.error("audit: the log cannot be written; entries wait in the databases", { cause });
         isFailing = true;
       }
       return audit.isWaiting;
@@ -100,6 +100,6 @@ function openPresent(existing: () => AuditStore | null, logger: Logger): void {
     existing();
   } catch (cause) {
     if (cause instanceof NewerFileError) throw cause;
-    logger.error("the audit log cannot be opened; entries wait in the databases", { cause });
+    logger.error("audit: the log cannot be opened; entries wait in the databases", { cause });
   }
 }

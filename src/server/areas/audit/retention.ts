@@ -57,6 +57,6 @@ export function startRetention(deps: {
       until = null;
       return false;
     },
-    onFailure: (cause) => logger.error("old entries of the audit log could not be removed", { cause }),
+    onFailure: (cause) => logger.error("audit: removing old entries failed", { cause }),
   });
 }

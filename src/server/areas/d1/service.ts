@@ -257,12 +257,12 @@ export class SqlService {
   #errorOf({ status, message, data, isFinal }: QueryFailure): AppError {
     const path = this.#path;
     if (isFinal === true) {
-      this.#logger.error("a sync of a d1 database failed", { path, message });
+      this.#logger.error("d1: sync failed", { path, message });
       this.#failure ??= new AppError(503, FAILED_MESSAGE);
       return this.#failure;
     }
     if (status !== 500) return new AppError(status, message, { data });
-    this.#logger.error("a d1 query failed", { path, message });
+    this.#logger.error("d1: query failed", { path, message });
     return new AppError(500, "Internal error");
   }
 }

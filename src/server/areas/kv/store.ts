@@ -127,6 +127,6 @@ export function startSweep(deps: { stores: readonly EntryStore[]; clock: Clock; 
       }
       return isMore;
     },
-    onFailure: (cause) => logger.error("sweeping expired keys failed", { cause }),
+    onFailure: (cause) => logger.error("kv: removing expired keys failed", { cause }),
   });
 }

@@ -116,7 +116,7 @@ export class PushStore {
         const limit = SWEEP_STEP_ROWS;
         return (await this.file.write((tx) => queries.deleteExpiredLogs.run(tx, { until, limit }))) === limit;
       },
-      onFailure: (cause) => logger.error("push: old rows of the log could not be removed", { cause }),
+      onFailure: (cause) => logger.error("push: removing old rows of the log failed", { cause }),
     });
   }
 }

@@ -38,10 +38,11 @@ export class Rights {
   readTable(principal: Visiting, { address }: TableChannel, options?: AccessOptions): MaybePromise<ReadAccess | null> {
     const { tables, clock, logger } = this.#deps;
     const denied = (cause: unknown): null => {
-      if (!(cause instanceof AppError)) logger.error("The read access of a table failed", { address, cause });
+      if (!(cause instanceof AppError)) logger.error("realtime: the read access of a table failed", { address, cause });
       return null;
     };
-    const onSlow = (cause: unknown): void => logger.error("The read rule of a table failed", { address, cause });
+    const onSlow = (cause: unknown): void =>
+      logger.error("realtime: the read rule of a table failed", { address, cause });
     const bounded = (access: ReadAccess): ReadAccess =>
       access.kind === "record" ? boundedAccess(access, clock, onSlow) : access;
     try {

@@ -66,7 +66,7 @@ export class RoomsService {
         room?.wake();
         return room !== null;
       },
-      onFailure: (cause) => logger.error("The rooms with due timers cannot be read", { cause }),
+      onFailure: (cause) => logger.error("rooms: reading rooms with due timers failed", { cause }),
     });
     this.#stopSweep = startSweep({ store, occupied: () => this.#occupied(), clock, logger });
     if (this.#namespaces.size > 0) this.#wakes.expect(clock.now());
@@ -115,7 +115,7 @@ export class RoomsService {
     const rule = namespace.config.access?.join;
     if (typeof rule !== "function") return rule === true;
     const failed = (cause: unknown): boolean => {
-      logger.error("A join rule failed", { namespace: namespace.name, room: id, cause });
+      logger.error("rooms: a join rule failed", { namespace: namespace.name, room: id, cause });
       return false;
     };
     try {

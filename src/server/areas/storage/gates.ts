@@ -204,7 +204,7 @@ class AskedRule {
   #answerOf(call: LookupCall, file: FileFacts, isLogged: () => boolean): MaybePromise<boolean> {
     const { rule, principal, bucket, action } = this.#about;
     const denied = (cause: unknown): boolean => {
-      if (isLogged()) this.#deps.logger.error("an access rule threw, which denies", { bucket, action, cause });
+      if (isLogged()) this.#deps.logger.error("storage: an access rule threw and denies", { bucket, action, cause });
       return false;
     };
     try {

@@ -75,12 +75,12 @@ export function createTlsArea(deps: TlsDeps) {
       renew(pair);
       current = { facts, isSelfSigned: false };
       refused = null;
-      logger.info("The server has a new certificate", describe(facts));
+      logger.info("tls: the server uses a new certificate", describe(facts));
       return true;
     } catch (cause) {
       // Retried, as another program may still be writing; logged once.
       const problem = `The changed certificate is not used: ${reasonOf(cause)}`;
-      if (problem !== refused) logger.warn("The changed certificate is not used", { files: source.paths, cause });
+      if (problem !== refused) logger.warn("tls: the changed certificate was refused", { files: source.paths, cause });
       refused = problem;
       return false;
     }

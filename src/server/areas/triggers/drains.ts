@@ -102,7 +102,7 @@ export class Drains {
     if (this.#isStopped) return;
     const { clock, logger } = this.#deps;
     if (retryMs === DRAIN_RETRY_MS) {
-      logger.error("what changes set off waits: it cannot be passed to the queue", { ...place, cause });
+      logger.error("triggers: jobs wait in their outbox: they cannot be passed to the queue", { ...place, cause });
     }
     const cancel = clock.after(retryMs, () => {
       this.#retries.delete(key);

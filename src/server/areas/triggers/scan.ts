@@ -52,7 +52,7 @@ export function startScan(options: {
   void scan()
     .catch((cause: unknown) => {
       if (stopping.signal.aborted) return;
-      logger.error("not all instances were looked into for waiting triggers; the next start looks again", { cause });
+      logger.error("triggers: the scan of instances for waiting jobs failed; the next start repeats it", { cause });
     })
     .finally(() => pool.stop());
   return () => {

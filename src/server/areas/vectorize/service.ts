@@ -46,7 +46,7 @@ export function createVectorService(deps: {
       return answer;
     } catch (cause) {
       if (!(cause instanceof QueryError)) throw cause;
-      logger.error("a vector search failed", { path: file.path, message: cause.message });
+      logger.error("vectorize: search failed", { path: file.path, message: cause.message });
       throw new AppError(500, "Internal error", { cause });
     }
   };

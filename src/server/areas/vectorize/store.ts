@@ -219,7 +219,7 @@ export function createCompaction(deps: { file: DatabaseFile; chunkVectors: numbe
       if (deletionCount < COMPACT_AFTER_DELETIONS || running !== null || isStopped) return;
       deletionCount = 0;
       running = compact()
-        .catch((cause: unknown) => logger.error("compacting a vector index failed", { path: file.path, cause }))
+        .catch((cause: unknown) => logger.error("vectorize: compaction of an index failed", { path: file.path, cause }))
         .finally(() => {
           running = null;
         });

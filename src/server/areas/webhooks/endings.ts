@@ -52,7 +52,7 @@ function read(path: string, logger: Logger): Map<string, string> {
     const entries = isJsonObject(value) ? Object.entries(value) : [];
     return new Map(entries.flatMap(([name, identity]) => (typeof identity === "string" ? [[name, identity]] : [])));
   } catch (cause) {
-    logger.warn("webhooks.json cannot be read; webhooks that had ended are tried again", { cause });
+    logger.warn("webhooks: webhooks.json cannot be read; ended webhooks are tried again", { cause });
     return new Map();
   }
 }

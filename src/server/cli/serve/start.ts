@@ -35,8 +35,8 @@ export const startCommand = new Command("start")
   .action(async ({ config: file, data, host, port, log, drill = false, takeOver = false }) => {
     const logger = createLogger(log);
     // An error that a hook does not handle must not end the server.
-    process.on("unhandledRejection", (cause) => logger.error("Unhandled promise rejection", { cause }));
-    process.on("uncaughtException", (cause) => logger.error("Uncaught exception", { cause }));
+    process.on("unhandledRejection", (cause) => logger.error("unhandled promise rejection", { cause }));
+    process.on("uncaughtException", (cause) => logger.error("uncaught exception", { cause }));
     const output = redirectConsole(logger);
     const isDrill = drillOf(drill, process.env);
     const loaded = endOnRequest();
@@ -111,7 +111,7 @@ async function stopInTime(platform: OpenPlatform): Promise<void> {
 /** Redirects `console` of a config's code to the log: Bun's own blocks the whole server until standard output is read. */
 export function redirectConsole(logger: Logger): StandardOutput {
   const output = new StandardOutput(1);
-  output.onLost = (lines) => logger.warn("Lines of standard output are lost, as it could not be written", { lines });
+  output.onLost = (lines) => logger.warn("lines of standard output are lost, because it cannot be written", { lines });
   const redirected = new Console({
     stdout: writableOf(output),
     stderr: writableOf(errorOutput),

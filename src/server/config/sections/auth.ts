@@ -173,7 +173,7 @@ export interface CaptchaConfig extends Static<typeof Captcha> {}
 
 /** An invitation that its user has accepted. */
 export interface AcceptedInvitation {
-  /** The role that the invitation has named; null without one. An account of before keeps its own. */
+  /** The role that the invitation has named; null without one. An existing account keeps its role. */
   role: string | null;
   /** The `data` that `invite` was given; empty without it. */
   data: JsonObject;

@@ -2,7 +2,7 @@ import { AppError } from "../../../kernel/errors.ts";
 import { REMOTE_WHOLE_MAX_BYTES } from "../limits.ts";
 
 export const storeFailed = (cause?: unknown): AppError =>
-  new AppError(503, "The object store does not answer as it should", { cause });
+  new AppError(503, "Unexpected response from the object store", { cause });
 
 /**
  * Opens bytes of an object store as the body of an answer; resolves when the first ones have arrived. Errors: 503, also where there

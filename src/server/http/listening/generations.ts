@@ -98,7 +98,7 @@ export class Generations {
     this.#steer();
   }
 
-  /** Gives whether new connections go to the current server alone. */
+  /** Whether new connections go to the current server alone. */
   #steer(): boolean {
     const current = this.#known.at(-1);
     if (this.#steering === null || current === undefined || current.socket === null) return false;

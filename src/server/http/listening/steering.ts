@@ -21,7 +21,7 @@ const SYMBOLS = {
 export interface Steering {
   /** The sockets of this process that listen. */
   listening(): Set<number>;
-  /** All new connections go to the socket that joined the port's group at this index. Gives whether the system does so. */
+  /** All new connections go to the socket that joined the port's group at this index. Returns whether the system supports it. */
   steer(socket: number, index: number): boolean;
 }
 

@@ -112,7 +112,7 @@ test("[JB41] a time is skipped while the previous run has not ended", async () =
   await until(() => runs.length === 1);
   expect(log).toEqual([]);
   await clock.advanceAsync(20 * MINUTE_MS);
-  await until(() => log.some((message) => message.startsWith("A scheduled run is skipped")));
+  await until(() => log.some((message) => message.startsWith("jobs: a scheduled run is skipped")));
   gate.resolve();
   await until(() => area.load.every(({ running }) => running === 0));
   await clock.advanceAsync(20 * MINUTE_MS);

@@ -82,13 +82,13 @@ export function createSchedules(deps: {
         core.open().write((tx) => noteTime(tx, name, at)),
       ]);
       if (given === id) return;
-      logger.warn("A scheduled run is skipped, as the previous one has not ended", {
+      logger.warn("jobs: a scheduled run is skipped, because the previous one has not ended", {
         job: name,
         scheduledAt,
         id: given,
       });
     } catch (cause) {
-      logger.error("A scheduled run could not be enqueued", { job: name, cause });
+      logger.error("jobs: a scheduled run could not be enqueued", { job: name, cause });
     }
   };
   const plan = (schedule: Schedule): void => {
@@ -155,7 +155,7 @@ export function createSchedules(deps: {
         plan(schedule);
         if (schedule.catchUp === "never") continue;
         await catchUp(schedule).catch((cause: unknown) => {
-          logger.error("A missed run could not be made up for", { job: schedule.name, cause });
+          logger.error("jobs: catching up a missed run failed", { job: schedule.name, cause });
         });
       }
     },

@@ -380,8 +380,8 @@ const randomOf = (ids: Ids): number => Buffer.from(ids.secret(4), "base64url").r
 function reportFailure(logger: Logger, job: ClaimedJob, outcome: Outcome, result: TryResult): void {
   const facts = { job: job.name, id: job.id, attempt: job.attempt };
   const cause = result.kind === "threw" ? { cause: result.cause } : { reason: result.kind };
-  if (outcome.to === "failed") logger.error("A job has failed", { ...facts, ...cause });
-  else logger.warn("A job failed a try, and is tried again", { ...facts, ...cause });
+  if (outcome.to === "failed") logger.error("jobs: a job failed", { ...facts, ...cause });
+  else logger.warn("jobs: a try failed and is retried", { ...facts, ...cause });
 }
 
 /**

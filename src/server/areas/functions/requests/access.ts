@@ -39,7 +39,7 @@ export function createAccess(
 
   const failed = (cause: unknown): false => {
     if (cause instanceof AppError) throw cause;
-    logger.error("an access rule failed, which denies", { route: pattern, cause });
+    logger.error("functions: an access rule failed and denies", { route: pattern, cause });
     return false;
   };
   const ask = (rule: Rule, principal: Principal, context: RouteAccessContext): MaybePromise<unknown> => {

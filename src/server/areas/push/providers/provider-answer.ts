@@ -46,7 +46,7 @@ export function createDrillProvider(logger: Logger): Provider {
   return {
     siteOf: () => "drill",
     async send() {
-      if (/^10*$/.test(String(++count))) logger.warn("a drill sends no push messages: they are dropped", { count });
+      if (/^10*$/.test(String(++count))) logger.warn("push: a drill sends no push messages", { count });
       return { kind: "held", note: NOTE };
     },
   };

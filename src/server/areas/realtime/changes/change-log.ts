@@ -76,7 +76,7 @@ export class TableLog {
     this.#floor = start.place;
   }
 
-  /** Returns the number in this log for one of a client: the log's beginning for that which the log of before a restart had reached. */
+  /** Maps a client's number to this log. The last number of the log before a restart maps to the beginning of this one. */
   renewed(seq: number): number {
     return seq === this.#start.former ? this.#start.place : seq;
   }

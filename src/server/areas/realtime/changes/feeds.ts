@@ -67,7 +67,7 @@ export class Feeds {
       clock: deps.clock,
       isBehind: () => deps.topics.isBehind,
       onFailure(audience, cause) {
-        deps.logger.error("Changes could not be delivered", { cause });
+        deps.logger.error("realtime: delivery of changes failed", { cause });
         audience.drop();
       },
     });

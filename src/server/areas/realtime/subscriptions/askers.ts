@@ -200,7 +200,7 @@ export class Asker implements RightOwner {
       try {
         member.follow(access, { isAnotherView: isTold });
       } catch (cause) {
-        this.#deps.logger.error("A subscription could not adopt its rule's answer", { cause });
+        this.#deps.logger.error("realtime: a subscription could not apply its rule's result", { cause });
         member.closeAsSlow();
       }
     }

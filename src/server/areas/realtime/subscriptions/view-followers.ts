@@ -21,7 +21,7 @@ interface Followed {
 }
 
 /**
- * Tells the subscriptions of views that a table of theirs has changed. A view has no changes of its own: which of its records are
+ * Notifies subscriptions of views when a table that the view reads has changed. A view has no changes of its own: which of its records are
  * others is known only to its SQL. [TB869]
  */
 export class ViewFollowers {

@@ -130,7 +130,7 @@ export function startSweep(deps: {
     },
     onFailure(cause) {
       toRenew = null;
-      logger.error("expired rooms cannot be deleted", { cause });
+      logger.error("rooms: removing expired rooms failed", { cause });
     },
   });
 }

@@ -77,7 +77,7 @@ async function claimAtStart(
   cancel();
   if (cause instanceof PrefixTaken) throw cause;
   if (cause !== null)
-    logger.error("an object store does not answer; it is asked again before the first write", { cause });
+    logger.error("storage: an object store does not answer; it is tried again before the first write", { cause });
 }
 
 /** Thrown when the prefix belongs to another data directory. The message says what to do. */
@@ -123,7 +123,7 @@ function ownFiles(
     if (written?.owner !== owner.id)
       throw taken(files.name, `belongs to ${written === null ? "no data directory yet" : describeOwner(written)}`);
     if (present !== null)
-      logger.warn("an object store was taken over", { store: files.name, from: describeOwner(present) });
+      logger.warn("storage: an object store was taken over", { store: files.name, from: describeOwner(present) });
     isClaimed = true;
   };
   const require = async (): Promise<void> => {

@@ -65,7 +65,7 @@ export class Renewals {
 
   async #renew(): Promise<void> {
     const { config, dataDirectory, clock, logger, run, files, onRenewed } = this.#deps;
-    logger.info("Getting a certificate", { domains: config.domains });
+    logger.info("tls: requesting a certificate", { domains: config.domains });
     try {
       await run({ kind: "issue", dataDirectory, config }, this.#ending.signal);
       onRenewed();
@@ -73,7 +73,7 @@ export class Renewals {
       if (this.#ending.signal.aborted) return;
       const { retryAt } = files.readState();
       const next = new Date(retryAt ?? clock.now()).toISOString();
-      logger.error("The certificate could not be renewed", { domains: config.domains, cause, next });
+      logger.error("tls: the certificate could not be renewed", { domains: config.domains, cause, next });
     }
   }
 }
