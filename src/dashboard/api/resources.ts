@@ -4,7 +4,7 @@ import { server } from "./server.ts";
 
 export type { FieldType };
 
-interface Reference {
+export interface Reference {
   table: string;
   column: string;
   onDelete: string;
@@ -13,6 +13,10 @@ interface Reference {
 /** Returns what a field of one reference refers to; undefined for other fields, those of several references too. */
 export const referenceOf = (field: Field | undefined): Reference | undefined =>
   field?.type === "references" ? undefined : field?.references;
+
+/** Returns what a field of several references refers to; undefined for other fields. */
+export const severalOf = (field: Field | undefined): Reference | undefined =>
+  field?.type === "references" ? field.references : undefined;
 
 export interface Field {
   type: FieldType;

@@ -1,12 +1,38 @@
-import { useQueries } from "@tanstack/react-query";
+import { keepPreviousData, useQueries, useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
-import { declaredAs, referenceOf, type TableSchema, useResources } from "../../api/resources.ts";
+import {
+  declaredAs,
+  type Reference,
+  referenceOf,
+  severalOf,
+  type TableSchema,
+  useResources,
+} from "../../api/resources.ts";
 import { useRights } from "../../api/session.tsx";
 import { useServer, useViewAs } from "../../shell/view-as.tsx";
 import { keyOf, pathOf, type TableAddress } from "./address.ts";
 import { cellText } from "./grid/cell-text.tsx";
-import { titleOf } from "./record/reference.tsx";
 import type { Row } from "./rows.ts";
+
+/** Field names that usually title a record, most likely first. */
+const TITLES = ["title", "name", "displayName", "label", "subject", "email", "slug", "text"];
+
+/** Returns the field that titles a table's records; null: only the id. */
+export function titleOf({ fields }: TableSchema): string | null {
+  const isText = (name: string): boolean => fields[name]?.type === "string" || fields[name]?.type === "text";
+  const named = TITLES.find(isText);
+  return named ?? Object.keys(fields).find((name) => name !== "id" && isText(name)) ?? null;
+}
+
+/** Titles that one request looks up: values of a filter. */
+const TITLES_MAX = 1_000;
+/** Ids of several references whose titles the grid shows: a cell has room for some. */
+export const SHOWN_MAX = 5;
+
+const idsIn = (value: unknown): string[] => {
+  if (typeof value === "string") return [value];
+  return Array.isArray(value) ? value.slice(0, SHOWN_MAX).map(String) : [];
+};
 
 /** Returns the title of the record to which `value` of the field `column` refers; undefined: unknown. */
 export type TitleOf = (column: string, value: string) => string | undefined;
@@ -18,13 +44,13 @@ export function useTitles(address: TableAddress, schema: TableSchema, pages: rea
   const { may } = useRights();
   const tables = useResources().data?.namespaces[address.namespace]?.tables;
   const asked = Object.entries(schema.fields).flatMap(([column, field]) => {
-    const references = referenceOf(field);
+    const references = referenceOf(field) ?? severalOf(field);
     const target = references === undefined ? undefined : declaredAs(tables, references.table);
     const title = target === undefined ? null : titleOf(target);
     if (references === undefined || target === undefined || title === null) return [];
     if (title === references.column || !may("db", address.namespace, references.table, "read")) return [];
     return pages.flatMap((rows) => {
-      const values = [...new Set(rows.flatMap((row) => (typeof row[column] === "string" ? [row[column]] : [])))].sort();
+      const values = [...new Set(rows.flatMap((row) => idsIn(row[column])))].sort().slice(0, TITLES_MAX);
       return values.length === 0 ? [] : [{ column, references, title, field: target.fields[title], values }];
     });
   });
@@ -59,4 +85,38 @@ export function useTitles(address: TableAddress, schema: TableSchema, pages: rea
     }
     return (column, value) => titles.get(`${column} ${value}`);
   }, [state]);
+}
+
+/** Returns the titles of these records of a referenced table, by the value that refers to them. Unknown ones are left out. */
+export function useTitlesOf(
+  address: TableAddress,
+  references: Reference,
+  ids: readonly string[],
+): ReadonlyMap<string, string> {
+  const server = useServer();
+  const as = useViewAs();
+  const { may } = useRights();
+  const { table, column } = references;
+  const target = declaredAs(useResources().data?.namespaces[address.namespace]?.tables, table);
+  const title = target === undefined ? null : titleOf(target);
+  const values = [...ids].sort().slice(0, TITLES_MAX);
+  const { data } = useQuery({
+    queryKey: [...keyOf({ ...address, table }), "titles", as, column, title, values],
+    enabled: title !== null && values.length > 0 && may("db", address.namespace, table, "read"),
+    staleTime: 30_000,
+    retry: false,
+    placeholderData: keepPreviousData,
+    queryFn: async ({ signal }) => {
+      const filter = JSON.stringify([[column, "in", values]]);
+      const fields = [...new Set([column, title ?? column])].join(",");
+      const query = { filter, fields, limit: values.length, total: false };
+      return (await server.request<{ items: Row[] }>("GET", pathOf({ ...address, table }), { query, signal })).items;
+    },
+  });
+  const titles = new Map<string, string>();
+  for (const row of data ?? []) {
+    const text = title === null ? "" : cellText(row[title], target?.fields[title]);
+    if (text !== "") titles.set(String(row[column]), text);
+  }
+  return titles;
 }

@@ -17,7 +17,7 @@ function jsonText(value: object): string {
 }
 
 /** Shortens a text without splitting its last character. */
-function shortened(text: string): string {
+export function shortened(text: string): string {
   if (text.length <= SHOWN_CHARACTERS) return text;
   return `${text.slice(0, SHOWN_CHARACTERS).replace(/[\ud800-\udbff]$/, "")}…`;
 }

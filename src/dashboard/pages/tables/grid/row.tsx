@@ -1,10 +1,10 @@
 import { memo } from "react";
-import { referenceOf } from "../../../api/resources.ts";
+import { referenceOf, severalOf } from "../../../api/resources.ts";
 import { IconExternalLink } from "../../../parts/icons.tsx";
 import type { TableAddress } from "../address.ts";
 import type { Row } from "../rows.ts";
-import type { TitleOf } from "../titles.ts";
-import { cellText, MARKS, Marked } from "./cell-text.tsx";
+import { SHOWN_MAX, type TitleOf } from "../titles.ts";
+import { cellText, MARKS, Marked, shortened } from "./cell-text.tsx";
 import type { GridColumn } from "./columns.ts";
 import { CellEditor } from "./editor.tsx";
 
@@ -108,6 +108,11 @@ function CellContent({ column, row, titleOf }: { column: GridColumn; row: Row; t
   if (value === null || value === undefined) return <span className="is-null">–</span>;
   const marked = row.highlights?.[column.id];
   const text = marked?.includes(MARKS.pre) === true ? <Marked text={marked} /> : cellText(value, column.field);
+  if (severalOf(column.field) !== undefined && Array.isArray(value)) {
+    const titles = value.slice(0, SHOWN_MAX).map((id) => titleOf(column.id, String(id)) ?? String(id));
+    const more = value.length > SHOWN_MAX ? [`+${value.length - SHOWN_MAX}`] : [];
+    return <span title={shortened(value.join(", "))}>{shortened([...titles, ...more].join(", "))}</span>;
+  }
   const references = referenceOf(column.field);
   if (references === undefined) return text;
   const title = titleOf(column.id, String(value));

@@ -1,12 +1,14 @@
 import { ActionIcon, JsonInput, Select, Textarea, TextInput, type TextInputProps } from "@mantine/core";
 import { useRef } from "react";
-import { type Field, referenceOf } from "../../../api/resources.ts";
+import { type Field, referenceOf, severalOf } from "../../../api/resources.ts";
 import { timeText } from "../../../parts/format.tsx";
 import { IconCalendar } from "../../../parts/icons.tsx";
 import { textHeight } from "../../../parts/json.tsx";
 import type { TableAddress } from "../address.ts";
 import { isJsonText } from "../grid/cell-text.tsx";
+import { GeoInput } from "./geo.tsx";
 import { ReferenceInput, ReferenceLink } from "./reference.tsx";
+import { ReferencesInput } from "./references.tsx";
 
 interface TimeInputProps extends Omit<TextInputProps, "value" | "onChange"> {
   /** Stored text, any ISO 8601 time. */
@@ -106,6 +108,11 @@ export function FieldInput({ name, field, address, text, stored, problem, isRead
       />
     );
   }
+  const several = severalOf(field);
+  if (several !== undefined) {
+    return <ReferencesInput {...common} address={address} references={several} value={text} onChange={onChange} />;
+  }
+  if (field.type === "geo") return <GeoInput {...common} value={text} onChange={onChange} />;
   if (isJsonText(field)) {
     return (
       <JsonInput

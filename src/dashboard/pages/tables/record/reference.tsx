@@ -3,27 +3,18 @@ import { useDebouncedValue } from "@mantine/hooks";
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import type { KeyboardEvent } from "react";
-import { type Field, type TableSchema, useResources } from "../../../api/resources.ts";
+import { type Field, useResources } from "../../../api/resources.ts";
 import { useRights } from "../../../api/session.tsx";
 import { SEARCH_DELAY_MS } from "../../../limits.ts";
 import { useServer, useViewAs } from "../../../shell/view-as.tsx";
 import { keyOf, pageOf, pathOf, type TableAddress } from "../address.ts";
 import { cellText } from "../grid/cell-text.tsx";
 import type { Row } from "../rows.ts";
+import { titleOf, useTitlesOf } from "../titles.ts";
 
 type References = NonNullable<Field["references"]>;
 
 const FOUND_MAX = 8;
-/** Field names that usually title a record, most likely first. */
-const TITLES = ["title", "name", "displayName", "label", "subject", "email", "slug", "text"];
-
-/** Returns the field that titles a table's records; null: only the id. */
-export function titleOf({ fields }: TableSchema): string | null {
-  const isText = (name: string): boolean => fields[name]?.type === "string" || fields[name]?.type === "text";
-  const named = TITLES.find(isText);
-  return named ?? Object.keys(fields).find((name) => name !== "id" && isText(name)) ?? null;
-}
-
 /** Returns a function for the link to a referenced record; null if the key may not read its table. */
 export function useReferenceTarget(address: TableAddress) {
   const { may } = useRights();
@@ -36,7 +27,7 @@ export function useReferenceTarget(address: TableAddress) {
   };
 }
 
-/** Link to the record that a field refers to. */
+/** Link to the record that a field refers to, by its title. */
 export function ReferenceLink({
   address,
   references,
@@ -47,9 +38,10 @@ export function ReferenceLink({
   value: string;
 }) {
   const target = useReferenceTarget(address)(references, value);
+  const title = useTitlesOf(address, references, [value]).get(value);
   return target === null ? null : (
     <Anchor size="xs" component={Link} {...target} underline="always">
-      Open in {references.table}
+      {title === undefined ? "Open" : `Open ${title}`} in {references.table}
     </Anchor>
   );
 }
