@@ -24,7 +24,13 @@ export const storageObjects = sqliteTable(
     /** Increases with every change of the metadata. */
     revision: integer().notNull().default(1),
   },
-  (table) => [primaryKey({ columns: [table.bucket, table.key] })],
+  (table) => [
+    primaryKey({ columns: [table.bucket, table.key] }),
+    // For exports of users and merges of accounts.
+    index("storage_objects_uploadedBy")
+      .on(table.uploadedBy, table.bucket, table.key)
+      .where(sql`"uploadedBy" IS NOT NULL`),
+  ],
 );
 
 /** Multipart uploads that have not been completed. */

@@ -1,5 +1,5 @@
 import type { Millis } from "../../kernel/clock.ts";
-import type { Transaction } from "../db/index.ts";
+import type { Actor, Transaction } from "../db/index.ts";
 
 /** The members of an account that its record in the table of users copies. */
 export interface AccountMembers {
@@ -24,6 +24,16 @@ export interface AskedChange {
   id: string;
   birth: number;
   changes: ProfileChanges;
+  /** The account that becomes part of this one, and goes. */
+  merge?: AskedMerge;
+}
+
+/** An account that becomes part of another one. Its records have moved when this is asked for. */
+export interface AskedMerge {
+  from: string;
+  /** The birth of `from`. */
+  birth: number;
+  by: Actor;
 }
 
 /** Counters in the file of the records: its commits of them so far, and the highest mark of system.db that these have copied. */
@@ -63,6 +73,13 @@ export interface AccountRecords {
   lastAsked(): number;
   /** Whether a record has to go for this account, or for none, and other records refer to it: `clear` comes first. */
   isReferred(id: string, account: () => AccountMembers | null): boolean;
+  /** Whether a record is held. */
+  isHeld(id: string): boolean;
+  /**
+   * Makes all that refers to `from` refer to `into`, and asks for the accounts to be merged, in one commit. Returns how many records
+   * that moves, by `namespace/table`. A preview is undone. Errors: 409, and nothing has moved.
+   */
+  merge(asked: AskedMerge & { into: string }, options: { isPreview: boolean }): Promise<Record<string, number>>;
   /** Keeps others from beginning to refer to a record that goes, until the returned function is called. */
   hold(id: string): () => void;
   /** Errors: 409 that names the table whose records restrict the deletion. */
@@ -82,4 +99,9 @@ export interface AccountMarks {
    * reference restricts the deletion, before `work`.
    */
   deleting<T>(id: string, work: () => Promise<T>): Promise<T>;
+  /**
+   * Moves what refers to `from` to `into`, and merges the accounts by `AccountRecords.asked`. Resolves when `from` is gone, with the
+   * number of records by table; null: there is no table of users, and nothing is done. Errors: 409, and nothing has moved.
+   */
+  merge(asked: AskedMerge & { into: string }, options: { isPreview: boolean }): Promise<Record<string, number> | null>;
 }

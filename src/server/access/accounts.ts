@@ -5,6 +5,7 @@ import type { SignInMeans } from "../config/shapes/sign-in.ts";
 import type { ImportedUser, User, UserChanges, UserEntry, UserInvitation } from "../config/shapes/users.ts";
 import type { AcceptedInvitation } from "../config/types.ts";
 import type { Actor, Transaction } from "../db/index.ts";
+import type { Readable } from "../db/query.ts";
 import type { AskedChange } from "./account-records.ts";
 import { METADATA_MAX_BYTES } from "./limits.ts";
 import type { Principal } from "./principal.ts";
@@ -116,12 +117,33 @@ export interface Accounts {
   means(id: string): SignInMeans;
   /** Ends a session, or removes an identity or a passkey, even the last way to sign in. Errors: 404 if it is not this user's. */
   removeMeans(id: string, removed: { kind: RemovableMeans; id: string }, by: Actor): Promise<void>;
+  /**
+   * Makes `from` part of `into`: records, files, identities, passkeys and devices move, the rest of `from` goes, and both are told by mail.
+   * A preview says what would move. Errors: 404, 400 for one account twice, 409 for a unique value that both have, and for too much
+   * to move; nothing has moved then.
+   */
+  merge(asked: { into: string; from: string; isPreview: boolean }, by: Actor): Promise<MergedAccounts>;
   /** Errors: 401 unless the user has signed in, in this session, within the last ten minutes. */
   requireRecentSignIn(principal: Extract<Principal, { kind: "user" }>): void;
   /** Writes down, in the audit log, that the user is exported. `by`: null for the user. */
   noteExport(id: string, by: Actor | null): Promise<void>;
   /** Describes why this hash cannot be used to check a password, as in "must be …"; null if it can. */
   passwordHashProblem(text: string): string | null;
+}
+
+/** Result of a merge of two accounts: what has moved, records by `namespace/table`. */
+export interface MergedAccounts {
+  records: Record<string, number>;
+  files: number;
+  identities: number;
+}
+
+/** What users hold in other areas than tables: files and devices, in system.db. */
+export interface UserHoldings {
+  /** Counts the files that a user has uploaded. Errors: 409 for more than a merge moves. */
+  countFiles(sql: Readable, userId: string): number;
+  /** Gives everything to another user. */
+  move(tx: Transaction, of: { userId: string; to: string }): void;
 }
 
 type AccountHappening = { event: "signup" | "delete" } | { event: "accept"; invitation: AcceptedInvitation };

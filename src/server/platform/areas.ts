@@ -15,10 +15,10 @@ import { type ClientFilesArea, createClientFilesArea } from "../areas/client-fil
 import { createSqlArea, type SqlArea } from "../areas/d1/index.ts";
 import type { FunctionsArea } from "../areas/functions/index.ts";
 import { createKeyValueArea, type KeyValueArea } from "../areas/kv/index.ts";
-import { createPushArea, type PushArea } from "../areas/push/index.ts";
+import { createPushArea, moveDevices, type PushArea } from "../areas/push/index.ts";
 import { RealtimeArea } from "../areas/realtime/index.ts";
 import { RoomsArea } from "../areas/rooms/index.ts";
-import { createStorageArea, type StorageArea } from "../areas/storage/index.ts";
+import { countFilesOf, createStorageArea, moveFilesOf, type StorageArea } from "../areas/storage/index.ts";
 import { createSystemArea, type SystemArea } from "../areas/system/index.ts";
 import { createTablesArea, type TablesArea } from "../areas/tables/index.ts";
 import type { TlsArea } from "../areas/tls/index.ts";
@@ -143,6 +143,13 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
       lookups: () => areas.tables.lookups,
       userOf: adminUser,
       records: areas.userRecords,
+      holdings: {
+        countFiles: countFilesOf,
+        move(tx, of) {
+          moveFilesOf(tx, of);
+          moveDevices.run(tx, of);
+        },
+      },
     }),
   ),
   access: lasting(({ config, base: { secrets, clock }, areas }) => {
@@ -193,7 +200,7 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
       },
     });
   }),
-  tables: stopping("hooks", async ({ config, base, areas, app }) => {
+  tables: stopping("hooks", ({ config, base, areas, app }) => {
     const tables = createTablesArea({
       ...base,
       databases: config.databases ?? {},
@@ -223,8 +230,6 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
       publicUrl: config.server?.publicUrl?.replace(/\/$/, "") ?? null,
       outbox: (address) => base.outboxes.optionsOf({ kind: "tables", ...address }),
     });
-    const users = usersPlace(config.auth);
-    if (users !== null) await areas.userRecords.attach(tables.accountRecords(users), areas.auth.accounts.changeAsked);
     return tables;
   }),
   kv: stopping("resources", ({ config, base }) =>
@@ -327,10 +332,10 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
   continuous: stopping("copies", ({ config, base }) =>
     createContinuousArea({ ...base, config: config.backups?.continuous }),
   ),
-  triggers: stopping("records", ({ config, base, areas, app }) => {
+  triggers: stopping("records", async ({ config, base, areas, app }) => {
     const { queue } = areas.jobs;
     defineWebhooks({ ...base, webhooks: config.webhooks ?? {}, queue });
-    return createTriggersArea({
+    const triggers = createTriggersArea({
       ...base,
       config,
       queue,
@@ -339,6 +344,14 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
       tableFile: areas.tables.file,
       app: () => app,
     });
+    // What a crash has left of merges of accounts is done here: it sets triggers off.
+    const users = usersPlace(config.auth);
+    if (users !== null) {
+      areas.triggers = triggers;
+      const records = areas.tables.accountRecords(users);
+      await areas.userRecords.attach(records, areas.auth.accounts.changeAsked);
+    }
+    return triggers;
   }),
   tls: stopping("requests", async ({ config, base }) => {
     const { tls, publicUrl } = config.server ?? {};

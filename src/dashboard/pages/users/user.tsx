@@ -14,6 +14,7 @@ import { Empty, Loadable } from "../../parts/states.tsx";
 import { useChange } from "./change.tsx";
 import { Claims, Credentials, Profile } from "./forms.tsx";
 import { Devices, Means } from "./means.tsx";
+import { Merge } from "./merge.tsx";
 import { Records } from "./records.tsx";
 
 /** One user, with all editable data. */
@@ -119,6 +120,7 @@ function Actions({ user }: { user: AdminUser }) {
           <Button variant="default" loading={disabling.isPending} onClick={() => disabling.mutate()}>
             {user.disabled ? "Enable" : "Disable"}
           </Button>
+          {may("auth", "credentials", "*", "write") && !user.isAnonymous ? <Merge user={user} /> : null}
           <Confirm
             action="Delete"
             question={`Delete ${user.email ?? user.id} with all sessions and devices? ${leaving}`}

@@ -3,7 +3,7 @@ import type { Ids } from "../../../kernel/ids.ts";
 import type { Logger } from "../../../kernel/logger.ts";
 import { DAY_MS, SECOND_MS } from "../../../kernel/time/duration.ts";
 import type { AccountMarks } from "../../access/account-records.ts";
-import type { Account, AccountNotes, Accounts } from "../../access/accounts.ts";
+import type { Account, AccountNotes, Accounts, UserHoldings } from "../../access/accounts.ts";
 import type { Lookups } from "../../access/lookups/lookups.ts";
 import type { SessionEvents, SessionLookup, UserEvents } from "../../access/sessions.ts";
 import type { TokenPublicKeys } from "../../access/tokens.ts";
@@ -53,6 +53,7 @@ export interface AuthAreaDeps {
   notes: AccountNotes;
   /** Notes accounts for the table of users. */
   records: AccountMarks;
+  holdings: UserHoldings;
   /** Writes a wrong guess at a password or code down; resolves when that is on disk. */
   onWrongGuess: (about: GuessAbout) => Promise<void>;
   /** Signs access tokens; what is kept encrypted or hashed depends on it too. */
@@ -174,6 +175,7 @@ async function createDeps(
     mailLimit: createRateLimiter(MAILS_PER_ADDRESS, clock),
     addressLimit: createRateLimiter(ADDRESS_CHANGES_PER_USER, clock),
     signInLimit: deps.rateLimits?.signin ?? RATE_LIMITS.signin,
+    holdings: deps.holdings,
     addressOf: await settleAddressForms({ file, logger }),
     publicUrl,
     lookups,

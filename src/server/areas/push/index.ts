@@ -24,6 +24,8 @@ import { PushStore } from "./store.ts";
 const FCM_ENDPOINT = "https://fcm.googleapis.com";
 const TOKEN_ENDPOINT = "https://oauth2.googleapis.com/token";
 
+export { moveDevices } from "./statements/push.ts";
+
 export type PushArea = Awaited<ReturnType<typeof createPushArea>>;
 
 /** Creates the push area: devices, topics and messages, in system.db. Errors: `ConfigError` for unusable credentials. Rules: SPEC.md. */

@@ -34,6 +34,8 @@ import { startSweeps } from "./service/sweep.ts";
 import { openQuotas } from "./store/quotas.ts";
 import { StorageStore } from "./store/store.ts";
 
+export { countFilesOf, moveFilesOf } from "./store/holdings.ts";
+
 export interface StorageAreaDeps {
   buckets: Readonly<Record<string, BucketConfig>>;
   /** system.db, with the tables of schema/storage.ts. */

@@ -112,3 +112,6 @@ export const THUMBS_REFUSED_MAX = 1_000;
 export const THUMBS_REFUSED_MS = 5 * MINUTE_MS;
 /** Maximum attempts of a request whose picture is replaced while it waits to be decoded. */
 export const REPLACED_ATTEMPTS_MAX = 10;
+
+/** Files that a merge of two accounts gives to the one that stays: some milliseconds. */
+export const MERGED_FILES_MAX = 1_000;

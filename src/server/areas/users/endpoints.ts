@@ -39,6 +39,7 @@ interface EndpointDeps {
   limit: (network: string) => void;
 }
 
+const USER_ID_MAX_CHARACTERS = 256;
 const OF_USER = { id: "The user's id" };
 const DONE = { 200: Type.Object({ ok: Type.Literal(true) }, { description: "Done" }) };
 
@@ -249,6 +250,43 @@ const mails = ({ accounts, limit }: EndpointDeps): readonly Endpoint[] =>
     ),
   );
 
+const Merged = Type.Object(
+  {
+    records: Type.Record(Type.String(), Type.Integer(), { description: "Moved records, by namespace/table" }),
+    files: Type.Integer(),
+    identities: Type.Integer(),
+  },
+  { description: "What has moved, or would move" },
+);
+
+const merge = ({ accounts, limit }: EndpointDeps): Endpoint =>
+  endpoint(
+    "POST /api/auth/admin/users/:id/merge",
+    {
+      ...ofAdministration(limit),
+      summary: "Make another account part of this one, with its records, files and ways to sign in",
+      description:
+        "References to the table of users, files, identities, passkeys and devices of `from` become those of this user, who keeps role, claims, address and password. Password, factors, sessions and the account of `from` go. Both are told by mail. With `preview` nothing changes. 409, and nothing has moved, where both have the value of a unique field, and for too much at once. Needs `auth:credentials:*:write` too.",
+      path: OF_USER,
+      body: Type.Object({
+        from: Type.String({
+          minLength: 1,
+          maxLength: USER_ID_MAX_CHARACTERS,
+          description: "The id of the account that goes",
+        }),
+        preview: Type.Optional(Type.Boolean({ default: false })),
+      }),
+      answers: { 200: Merged },
+      errors: [404, 409],
+    },
+    async ({ principal, params, body }) => {
+      requireRight(principal, "write");
+      requireServiceKey(principal, CREDENTIALS);
+      const { from, preview = false } = await body();
+      return accounts.merge({ into: params.id, from, isPreview: preview }, actorOf(principal));
+    },
+  );
+
 function actions(deps: EndpointDeps): readonly Endpoint[] {
   const { accounts, limit } = deps;
   const claims = endpoint(
@@ -275,7 +313,7 @@ function actions(deps: EndpointDeps): readonly Endpoint[] {
     "Remove a user's MFA factors and recovery codes",
     accounts.removeFactors,
   );
-  return [claims, revoke, removeFactors, ...mails(deps)];
+  return [claims, revoke, removeFactors, merge(deps), ...mails(deps)];
 }
 
 const REMOVALS: readonly { kind: RemovableMeans; path: string; summary: string }[] = [

@@ -156,6 +156,7 @@ const Mail = Type.Object({
       magicLink: template(),
       emailOtp: template(),
       emailChange: template(),
+      accountMerged: template(),
       invite: template(),
     }),
   ),

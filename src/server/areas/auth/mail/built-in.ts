@@ -10,6 +10,7 @@ export const MAIL_KINDS = [
   "emailOtp",
   "invite",
   "emailChange",
+  "accountMerged",
 ] as const satisfies readonly MailKind[];
 
 /**
@@ -50,6 +51,10 @@ export const builtIn = (
       subject: `Confirm your new email address${at}`,
       text: `{{email}} is to become the address of an account${at}.\n\nTo confirm it, open this link within 24 hours:\n\n{{link}}\n\nIf it was not you, ignore this message.\n`,
       button: "Confirm this address",
+    },
+    accountMerged: {
+      subject: `Your accounts${at} are one now`,
+      text: `An administrator has joined the account of {{email}} with another account of yours${at}. What belonged to both is in one account now. It has one address and one password; other ways to sign in, as with a passkey, lead to it from both.\n\nIf you did not expect this, write to the people who run this service.\n`,
     },
   };
   return texts[kind];

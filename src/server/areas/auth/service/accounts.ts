@@ -25,6 +25,7 @@ import { changeAsked } from "./asked-changes.ts";
 import { removePasskeys } from "./credentials.ts";
 import { invite } from "./invitations.ts";
 import { meansOf, removeMeans, requireUser } from "./means.ts";
+import { mergeAccounts } from "./merging.ts";
 import { searchUsers } from "./user-search.ts";
 
 /** The sharer of administrators' hashes. */
@@ -135,12 +136,13 @@ export function createAccounts(deps: AuthDeps): Accounts {
   };
 }
 
-/** Returns the part about sessions, ways to sign in, and exports. */
+/** Returns the part about sessions, ways to sign in, merging and exports. */
 const meansAndExport = (
   deps: AuthDeps,
-): Pick<Accounts, "means" | "removeMeans" | "requireRecentSignIn" | "noteExport"> => ({
+): Pick<Accounts, "means" | "removeMeans" | "merge" | "requireRecentSignIn" | "noteExport"> => ({
   means: (id) => meansOf(deps, id),
   removeMeans: (...args) => removeMeans(deps, ...args),
+  merge: (asked, by) => mergeAccounts(deps, asked, by),
 
   requireRecentSignIn({ auth, sessionId, tokenVersion = 0 }) {
     requireRecentProof(deps.file.sql, { userId: auth.id, sessionId, tokenVersion }, deps.config, deps.clock.now());

@@ -3,6 +3,7 @@ import type { Ids } from "../../../../kernel/ids.ts";
 import type { Logger } from "../../../../kernel/logger.ts";
 import { clientNetwork } from "../../../../kernel/network/addresses.ts";
 import { projection } from "../../../../kernel/schema/projection.ts";
+import type { UserHoldings } from "../../../access/accounts.ts";
 import type { Lookups } from "../../../access/lookups/lookups.ts";
 import type { MfaRequired, Tokens } from "../../../config/shapes/sign-in.ts";
 import { OwnUser } from "../../../config/shapes/users.ts";
@@ -31,6 +32,8 @@ export interface AuthDeps {
   /** Failures that are allowed per email. */
   signInLimit: RateLimit;
   addressOf: AddressOf;
+  /** What users hold in other areas. */
+  holdings: UserHoldings;
   /** Name of the product in mails and texts; empty: not known. */
   appName: () => string;
   publicUrl: () => string;

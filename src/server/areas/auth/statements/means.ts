@@ -1,4 +1,4 @@
-import { and, asc, eq, inArray } from "drizzle-orm";
+import { and, asc, eq, inArray, sql } from "drizzle-orm";
 import { identities, mfaFactors, mfaRecoveryCodes, passkeys } from "../../../../../schema/auth.ts";
 import { reading, writing } from "../../../db/declare-query.ts";
 
@@ -95,6 +95,17 @@ export const deleteUnverifiedIdentities = writing((db, v: { userId: string }) =>
   db.delete(identities).where(and(eq(identities.userId, v.userId), eq(identities.emailVerified, false))),
 );
 
+/** Gives a user's identities to another one. `email`: the address that is the user's from now on. */
+export const moveIdentities = writing((db, v: { userId: string; to: string; email: string | null }) =>
+  db
+    .update(identities)
+    .set({
+      userId: v.to,
+      emailVerified: sql`CASE WHEN ${identities.email} = ${v.email} THEN ${identities.emailVerified} ELSE 0 END`,
+    })
+    .where(eq(identities.userId, v.userId)),
+);
+
 export const deleteIdentity = writing((db, v: { id: string }) => db.delete(identities).where(eq(identities.id, v.id)));
 
 export const deleteIdentitiesOfUser = writing((db, v: { userId: string }) =>
@@ -131,6 +142,11 @@ export const usePasskey = writing((db, v: Pick<Passkey, "id" | "counter" | "back
 );
 
 export const deletePasskey = writing((db, v: { id: string }) => db.delete(passkeys).where(eq(passkeys.id, v.id)));
+
+/** Gives a user's passkeys to another one. */
+export const movePasskeys = writing((db, v: { userId: string; to: string }) =>
+  db.update(passkeys).set({ userId: v.to }).where(eq(passkeys.userId, v.userId)),
+);
 
 export const deletePasskeysOfUser = writing((db, v: { userId: string }) =>
   db.delete(passkeys).where(eq(passkeys.userId, v.userId)),

@@ -156,11 +156,14 @@ export class AccountWrite {
     return account;
   }
 
-  /** Deletes the user with sessions and means of sign-in. `by` is the user by default. */
-  delete(userId: string, by: Actor = { user: userId }): void {
+  /**
+   * Deletes the user with sessions and means of sign-in. `by` is the user by default. `isAudited`: false where the audit log has what
+   * it is part of; true by default.
+   */
+  delete(userId: string, by: Actor = { user: userId }, { isAudited = true }: { isAudited?: boolean } = {}): void {
     this.#note("delete", userId, by);
     const before = shown(userById.get(this.tx, { id: userId }));
-    this.audit(by, { action: "user.delete", target: `users/${userId}`, before });
+    if (isAudited) this.audit(by, { action: "user.delete", target: `users/${userId}`, before });
     this.ended(this.#deleteSessions(userId, null));
     deleteUser.run(this.tx, { id: userId });
     this.marked(userId);
@@ -261,6 +264,11 @@ export class AccountFile {
    */
   deleting<T>(userId: string, work: (write: AccountWrite) => Sync<T>): Promise<T> {
     return this.#records.deleting(userId, () => this.write(work));
+  }
+
+  /** Merges by the records of the table of users. Returns null where there is none. */
+  merge(...asked: Parameters<AccountMarks["merge"]>): ReturnType<AccountMarks["merge"]> {
+    return this.#records.merge(...asked);
   }
 
   // The effects hang on the write's own promise and nothing else, so that they run in the order of commits.

@@ -1,4 +1,4 @@
-import { and, asc, count, desc, eq, gt, gte, inArray, lt, lte, max, min, ne, or, sql } from "drizzle-orm";
+import { and, asc, count, desc, eq, gt, gte, inArray, lt, lte, max, min, ne, notInArray, or, sql } from "drizzle-orm";
 import { users } from "../../../../../schema/auth.ts";
 import { pushDevices as devices, pushLogs as logs, pushTopics as topics } from "../../../../../schema/push.ts";
 import { reading, writing } from "../../../db/declare-query.ts";
@@ -10,6 +10,22 @@ type DeviceKey = Pick<DeviceRow, "userId" | "deviceId">;
 /** Devices of a user, in order of first registration. */
 export const devicesOfUser = reading((db, v: { userId: string }) =>
   db.select().from(devices).where(eq(devices.userId, v.userId)).orderBy(asc(devices.seq)),
+);
+
+/** Gives a user's devices to another one, but for those that this one has under the same id. */
+export const moveDevices = writing((db, v: { userId: string; to: string }) =>
+  db
+    .update(devices)
+    .set({ userId: v.to })
+    .where(
+      and(
+        eq(devices.userId, v.userId),
+        notInArray(
+          devices.deviceId,
+          db.select({ deviceId: devices.deviceId }).from(devices).where(eq(devices.userId, v.to)),
+        ),
+      ),
+    ),
 );
 
 export const deviceBySeq = reading((db, v: { seq: number }) => db.select().from(devices).where(eq(devices.seq, v.seq)));

@@ -37,14 +37,31 @@ export const objectVersion = reading((db, v: Address) =>
     .where(and(eq(objects.bucket, v.bucket), eq(objects.key, v.key))),
 );
 
-/** Selects who has uploaded the files after a key, in order of the keys. */
-export const uploadersInOrder = reading((db, v: { bucket: string; after: string; limit: number }) =>
+/** Selects the keys of the files that a user has uploaded, after a key, in order. */
+export const keysOfUploader = reading((db, v: { userId: string; bucket: string; after: string; limit: number }) =>
   db
-    .select({ key: objects.key, uploadedBy: objects.uploadedBy })
+    .select({ key: objects.key })
     .from(objects)
-    .where(and(eq(objects.bucket, v.bucket), gt(objects.key, v.after)))
+    .where(and(eq(objects.uploadedBy, v.userId), eq(objects.bucket, v.bucket), gt(objects.key, v.after)))
     .orderBy(asc(objects.key))
     .limit(v.limit),
+);
+
+/** Selects the files that a user has uploaded, at most so many. */
+export const filesOfUploader = reading((db, v: { userId: string; limit: number }) =>
+  db
+    .select({ bucket: objects.bucket, size: objects.size })
+    .from(objects)
+    .where(eq(objects.uploadedBy, v.userId))
+    .limit(v.limit),
+);
+
+/** Gives the files that a user has uploaded to another one. */
+export const moveFiles = writing((db, v: { userId: string; to: string }) =>
+  db
+    .update(objects)
+    .set({ uploadedBy: v.to, revision: sql`${objects.revision} + 1` })
+    .where(eq(objects.uploadedBy, v.userId)),
 );
 
 interface ListRange {

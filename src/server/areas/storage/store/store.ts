@@ -29,6 +29,7 @@ import {
 import { deleteExpiredGrants, deleteGrant, type GrantRecord, grantById, insertGrant } from "../statements/grants.ts";
 import {
   deleteObject,
+  keysOfUploader,
   listedInOrder,
   type ObjectRecord,
   objectAt,
@@ -36,7 +37,6 @@ import {
   objectVersion,
   ownerOfBytes,
   putObject,
-  uploadersInOrder,
 } from "../statements/objects.ts";
 import {
   deleteReceiptsOf,
@@ -158,9 +158,9 @@ export class StorageStore extends StorageReads {
     return listedInOrder.all(this.#file, { bucket, ...range });
   }
 
-  /** Lists who has uploaded files, in order of key, after this one. */
-  uploaders(bucket: string, page: { after: string; limit: number }): { key: string; uploadedBy: string | null }[] {
-    return uploadersInOrder.all(this.#file, { bucket, ...page });
+  /** Lists the keys of the files that a user has uploaded, in order, after this one. */
+  keysOf(userId: string, page: { bucket: string; after: string; limit: number }): string[] {
+    return keysOfUploader.all(this.#file, { userId, ...page }).map(({ key }) => key);
   }
 
   findGrant(id: string): UploadGrant | null {

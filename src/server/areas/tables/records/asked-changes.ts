@@ -1,4 +1,4 @@
-import type { AskedChange, ProfileChanges } from "../../../access/account-records.ts";
+import type { AskedChange, AskedMerge, ProfileChanges } from "../../../access/account-records.ts";
 import { quoteIdentifier, type Transaction } from "../../../db/index.ts";
 import { BIRTH_COLUMN, type TableModel } from "../model/model.ts";
 
@@ -29,11 +29,18 @@ export const birthOf = (queries: Queries, model: TableModel, id: string): number
 const askedName = (seq: number): string => `${ASKED}:${String(seq).padStart(16, "0")}`;
 
 /** Asks the account for what an update has changed in its record, in the transaction of that. */
-export function askAccount(tx: Transaction, model: TableModel, id: string, changes: ProfileChanges): void {
+export const askAccount = (tx: Transaction, model: TableModel, id: string, changes: ProfileChanges): void =>
+  ask(tx, model, { id, changes });
+
+/** Asks for an account to be merged into this one, in the transaction that moves what refers to it. */
+export const askMerge = (tx: Transaction, model: TableModel, id: string, merge: AskedMerge): void =>
+  ask(tx, model, { id, changes: {}, merge });
+
+function ask(tx: Transaction, model: TableModel, asked: Omit<AskedChange, "seq" | "birth">): void {
   const seq = numberIn(tx, ASKED) + 1;
   setMeta(tx, ASKED, String(seq));
-  const birth = birthOf(tx, model, id) ?? 0;
-  setMeta(tx, askedName(seq), JSON.stringify({ seq, id, birth, changes } satisfies AskedChange));
+  const birth = birthOf(tx, model, asked.id) ?? 0;
+  setMeta(tx, askedName(seq), JSON.stringify({ ...asked, seq, birth } satisfies AskedChange));
 }
 
 export const lastAskedIn = (queries: Queries): number => numberIn(queries, ASKED);

@@ -3,7 +3,9 @@ import { AppError } from "../../../../kernel/errors.ts";
 import type { AccountMembers, AccountRecords, RecordsSeen, RecordsTx } from "../../../access/account-records.ts";
 import { type DatabaseFile, quoteIdentifier, type Transaction } from "../../../db/index.ts";
 import { ADDRESS_COLUMN, BIRTH_COLUMN, type TableModel } from "../model/model.ts";
+import { mergeReferences } from "../write/account-merge.ts";
 import { type AccountSteps, createAccountSteps } from "../write/account-steps.ts";
+import { leavingOf } from "../write/leaving.ts";
 import { askedIn, birthOf, lastAskedIn, numberIn, setMeta, settleAsked } from "./asked-changes.ts";
 import { decided, newRecord } from "./fill-users.ts";
 import type { Table } from "./namespaces.ts";
@@ -25,7 +27,8 @@ export function createAccountRecords(deps: {
 }): AccountRecords {
   const { file, users: table, clock } = deps;
   const { model } = table;
-  const steps = createAccountSteps({ ...deps, now: () => new Date(clock.now()).toISOString() });
+  const now = () => new Date(clock.now()).toISOString();
+  const steps = createAccountSteps({ ...deps, now });
   const idsSql = `SELECT "id" FROM ${model.sql} WHERE "id" > ? ORDER BY "id" LIMIT ?`;
   return {
     async ready() {
@@ -63,6 +66,8 @@ export function createAccountRecords(deps: {
       const birth = model.incoming.length === 0 ? null : birthOf(file, model, id);
       return birth !== null && birth !== account()?.birth && steps.isReferred(file, id);
     },
+    isHeld: (id) => leavingOf(table).has(id),
+    merge: (asked, options) => mergeReferences({ ...deps, now }, asked, options),
     hold: (id) => steps.hold(id),
     refuseRestricted: (id) => steps.refuseRestricted(id),
     clear: (id, signal) => steps.clear(id, signal),

@@ -1,4 +1,4 @@
-import { serverStopping } from "../../../../kernel/errors.ts";
+import { conflict, serverStopping } from "../../../../kernel/errors.ts";
 import type { Logger } from "../../../../kernel/logger.ts";
 import { nextTurn } from "../../../../kernel/time/scheduler.ts";
 import type { AccountMarks, AccountMembers, AccountRecords } from "../../../access/account-records.ts";
@@ -50,6 +50,7 @@ const NOT_FOLLOWING: FollowingRecords = {
   copied: () => Promise.resolve(),
   accounts: () => [],
   deleting: (_id, work) => work(),
+  merge: () => Promise.resolve(null),
   attach: () => Promise.resolve(),
   carriedOut: () => Promise.resolve(),
   stop: () => Promise.resolve(),
@@ -91,6 +92,8 @@ class Following implements FollowingRecords {
   readonly #settling = new Set<Promise<void>>();
   /** Whether marks may be left of a copy that failed. */
   #isBehind = false;
+  /** Accounts that are being merged: they are not deleted meanwhile. */
+  readonly #merging = new Set<string>();
   /** Records whose references end beside requests: those of deletions that a crash has interrupted. */
   readonly #resumed = new Set<string>();
   #resuming: Promise<void> = Promise.resolve();
@@ -122,9 +125,35 @@ class Following implements FollowingRecords {
     return promise;
   }
 
+  async merge(
+    asked: Parameters<FollowingRecords["merge"]>[0],
+    options: { isPreview: boolean },
+  ): Promise<Record<string, number> | null> {
+    const { into, from } = asked;
+    const records = this.#records;
+    if (records === null) return null;
+    if (options.isPreview) return records.merge(asked, options);
+    if ([into, from].some((id) => records.isHeld(id) || this.#merging.has(id))) {
+      throw conflict("One of the accounts is being deleted or merged");
+    }
+    // Nothing refers to the account that goes from here on, and the one that stays stays until that is done.
+    const release = records.hold(from);
+    this.#merging.add(into).add(from);
+    try {
+      const counts = await records.merge(asked, options);
+      await this.carriedOut();
+      return counts;
+    } finally {
+      this.#merging.delete(into);
+      this.#merging.delete(from);
+      release();
+    }
+  }
+
   async deleting<T>(id: string, work: () => Promise<T>): Promise<T> {
     const records = this.#records;
     if (records === null) return work();
+    if (this.#merging.has(id)) throw conflict("This account is being merged");
     const release = records.hold(id);
     try {
       await records.refuseRestricted(id);

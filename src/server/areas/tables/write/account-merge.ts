@@ -1,0 +1,140 @@
+import { conflict } from "../../../../kernel/errors.ts";
+import type { AskedMerge } from "../../../access/account-records.ts";
+import type { TableRecord } from "../../../config/types.ts";
+import type { DatabaseFile, SqlValue, Transaction } from "../../../db/index.ts";
+import { MERGE_COST_MAX } from "../limits.ts";
+import type { ReferenceEdge, TableModel } from "../model/model.ts";
+import { constraintProblem } from "../model/problems.ts";
+import { askMerge, birthOf } from "../records/asked-changes.ts";
+import type { Table } from "../records/namespaces.ts";
+import { serverChanges } from "./changes.ts";
+import { leavingOf } from "./leaving.ts";
+import { referringOf } from "./referring.ts";
+
+interface Place {
+  file: DatabaseFile;
+  users: Table;
+  tableOf(model: TableModel): Table;
+}
+
+/** Ends a preview: what it has moved is undone. */
+class Undone extends Error {
+  readonly counts: Record<string, number>;
+
+  constructor(counts: Record<string, number>) {
+    super("a preview is undone");
+    this.counts = counts;
+  }
+}
+
+/**
+ * Makes everything that refers to one user refer to another, in one transaction, which also asks for the accounts to be merged. Returns
+ * how many records it moves, by `namespace/table`. A preview is the same, undone. Errors: 409 for a value that a unique field of the
+ * other user has already, for too many records, and for an account that is being deleted; nothing has moved then.
+ */
+export async function mergeReferences(
+  place: Place & { now(): string },
+  asked: AskedMerge & { into: string },
+  { isPreview }: { isPreview: boolean },
+): Promise<Record<string, number>> {
+  const { file, users } = place;
+  try {
+    return await file.write((tx) => {
+      const leaving = leavingOf(users);
+      if (leaving.has(asked.into)) throw conflict("The account that stays is being deleted");
+      const counts = moved(place, tx, asked);
+      if (isPreview) throw new Undone(counts);
+      const { into, ...merge } = asked;
+      askMerge(tx, users.model, into, merge);
+      tx.causedBy(asked.by);
+      tx.audit(() => ({ action: "user.merge", target: `users/${into}`, after: { from: asked.from, records: counts } }));
+      return counts;
+    });
+  } catch (cause) {
+    if (cause instanceof Undone) return cause.counts;
+    throw cause;
+  }
+}
+
+function moved(
+  place: Place & { now(): string },
+  tx: Transaction,
+  { into, from }: { into: string; from: string },
+): Record<string, number> {
+  const { users } = place;
+  if (birthOf(tx, users.model, from) === null || birthOf(tx, users.model, into) === null) {
+    throw conflict("One of the accounts has no record in the table of users yet");
+  }
+  const counts: Record<string, number> = {};
+  let cost = 0;
+  for (const model of new Set(users.model.incoming.map((edge) => edge.from))) {
+    const edges = users.model.incoming.filter((edge) => edge.from === model);
+    const table = place.tableOf(model);
+    const ids = new Set<string>();
+    for (const edge of edges) {
+      const value = referredValue(users, tx, edge, from);
+      if (value === null) continue;
+      const found = { column: edge.column, value };
+      cost += referringOf(table).cost(tx, "clear", found, MERGE_COST_MAX + 1);
+      if (cost > MERGE_COST_MAX) throw tooMany();
+      const page = { after: "", limit: MERGE_COST_MAX + 1 };
+      for (const id of referringOf(table).ids(tx, found, page)) ids.add(id);
+    }
+    // The record of the account that goes, where it refers to itself.
+    if (model === users.model) ids.delete(from);
+    for (const id of ids) moveOne(place, tx, { table, edges, id }, { into, from });
+    if (ids.size > 0) counts[`${model.namespace}/${model.name}`] = ids.size;
+  }
+  return counts;
+}
+
+/** Gives one record all its references to the other user, in one change. */
+function moveOne(
+  { users, now }: Place & { now(): string },
+  tx: Transaction,
+  { table, edges, id }: { table: Table; edges: readonly ReferenceEdge[]; id: string },
+  { into, from }: { into: string; from: string },
+): void {
+  const { model, store } = table;
+  const record = store.get(tx, id);
+  if (record === null) return;
+  const changes: TableRecord = serverChanges(model, now());
+  for (const edge of edges) {
+    const { name, links } = edge.column;
+    const present = record[name] ?? null;
+    if (links !== null) {
+      if (!Array.isArray(present) || !present.includes(from)) continue;
+      changes[name] = [...new Set(present.map((one) => (one === from ? into : one)))];
+      continue;
+    }
+    const [own, other] = [users.store.get(tx, from), users.store.get(tx, into)];
+    if (present === null || present !== (own?.[edge.toColumn.name] ?? null)) continue;
+    const value = other?.[edge.toColumn.name] ?? null;
+    if (value === null) {
+      throw conflict(
+        `Records of ${model.name} refer by ${name}, and the account that stays has no ${edge.toColumn.name}`,
+      );
+    }
+    changes[name] = value;
+  }
+  const next = { ...record, ...changes };
+  try {
+    store.update(tx, id, changes, next);
+  } catch (cause) {
+    const problem = constraintProblem(model, cause);
+    if (problem === null) throw cause;
+    throw conflict(`A record of ${model.name} cannot be moved: ${problem.message}`);
+  }
+  tx.change({ table: model.name, id, before: record, after: next });
+}
+
+/** Returns what others refer to: usually the id. */
+function referredValue({ store }: Table, tx: Transaction, { toColumn }: ReferenceEdge, id: string): SqlValue {
+  if (toColumn.name === "id") return id;
+  return store.codec.toValue(toColumn, store.get(tx, id)?.[toColumn.name] ?? null);
+}
+
+const tooMany = () =>
+  conflict(
+    `More refers to this account than one merge may move (${MERGE_COST_MAX} records, and fewer where they are long or searched)`,
+  );
