@@ -69,6 +69,27 @@ browserTest("[AD69] sessions of a user are shown, and ended one by one or all", 
   expect(problems).toEqual([]);
 });
 
+browserTest("[AD132] another account is merged into a user after a preview, and a user is exported", async () => {
+  const [into, from] = [await signIn(platform), await signIn(platform)];
+  const { page, problems } = await open(`/admin/users/${into.id}`);
+  await page.getByRole("button", { name: "Merge" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("Email or id of the account that goes").fill("nobody@example.com");
+  await dialog.getByRole("button", { name: "Preview" }).click();
+  await dialog.getByText("There is no user with the id or address").waitFor();
+  await dialog.getByLabel("Email or id of the account that goes").fill(from.email);
+  await dialog.getByRole("button", { name: "Preview" }).click();
+  await dialog.getByText(`${from.email} goes`).waitFor();
+  expect((await platform.service.get(`/api/auth/admin/users/${from.id}`)).status).toBe(200);
+  await dialog.getByRole("button", { name: "Merge" }).click();
+  await page.getByText("The accounts are one now").waitFor();
+  expect((await platform.service.get(`/api/auth/admin/users/${from.id}`)).status).toBe(404);
+  const file = page.waitForEvent("download");
+  await page.getByRole("button", { name: "Export" }).click();
+  expect((await file).suggestedFilename()).toBe(`${into.id}.json`);
+  expect(problems).toEqual([]);
+});
+
 browserTest("[AD26] the role of a user that was changed meanwhile stays when the name is saved", async () => {
   const { id } = await signIn(platform);
   const path = `/api/auth/admin/users/${id}`;

@@ -138,7 +138,7 @@ export interface MergedAccounts {
   identities: number;
 }
 
-/** What users hold in other areas than tables: files and devices, in system.db. */
+/** Files and devices of users, in system.db. */
 export interface UserHoldings {
   /** Counts the files that a user has uploaded. Errors: 409 for more than a merge moves. */
   countFiles(sql: Readable, userId: string): number;

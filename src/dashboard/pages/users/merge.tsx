@@ -99,7 +99,7 @@ function Preview({ user, other, counts }: { user: AdminUser; other: AdminUser; c
 
 /** Finds an account by its id or address. Errors: there is none. */
 async function find(named: string): Promise<AdminUser> {
-  const byId = named === "" ? null : await server.users.get(named);
+  const byId = named === "" || named.includes("@") ? null : await server.users.get(named);
   if (byId !== null) return byId;
   const { users } = await server.request<{ users: { id: string }[] }>("GET", "/api/auth/admin/users", {
     query: { email: named },

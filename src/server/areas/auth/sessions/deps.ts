@@ -32,7 +32,7 @@ export interface AuthDeps {
   /** Failures that are allowed per email. */
   signInLimit: RateLimit;
   addressOf: AddressOf;
-  /** What users hold in other areas. */
+  /** Files and devices of users. */
   holdings: UserHoldings;
   /** Name of the product in mails and texts; empty: not known. */
   appName: () => string;
