@@ -15,7 +15,8 @@ const PAGE = `<!doctype html><title>App</title><script type="module">
   globalThis.result = await client.auth.redirectResult().catch((error) => ({ code: error.code, message: error.message }));
   document.title = "Ready";
 </script>`;
-const REACT_PAGE = `<!doctype html><title>React</title><div id="root"></div><script type="module" src="/app.js"></script>`;
+const reactPage = (version: string) =>
+  `<!doctype html><title>React</title><div id="root"></div><script type="module" src="/app-${version}.js"></script>`;
 
 const { browserTest, openProfile } = testBrowser();
 let platform: TestPlatform;
@@ -36,8 +37,10 @@ beforeAll(async () => {
     }`,
     files: {
       "web/index.html": PAGE,
-      "web/react.html": REACT_PAGE,
-      "web/app.js": await bundleReact("react-account-app.ts", "19", "browser"),
+      "web/react-18.html": reactPage("18"),
+      "web/react-19.html": reactPage("19"),
+      "web/app-18.js": await bundleReact("react-account-app.ts", "18", "browser"),
+      "web/app-19.js": await bundleReact("react-account-app.ts", "19", "browser"),
     },
   });
 }, 60_000);
@@ -222,21 +225,22 @@ browserTest(
   60_000,
 );
 
-browserTest(
-  "[TC394] AccountButton signs in, shows who is signed in, and opens the account",
-  async () => {
-    const { page, problems } = await openProfile();
-    await page.goto(`${origin}/react.html`);
-    await page.getByText("Nobody is signed in").waitFor();
-    await page.getByRole("button", { name: "Log in" }).click();
-    await page.getByRole("link", { name: /Sign up/ }).click();
-    const email = await signUpAt(page);
-    await page.getByText(`Hello, ${email}`).waitFor();
-    expect(page.url()).toBe(`${origin}/react.html`);
-    expect(await page.locator("#out").count()).toBe(0);
-    await page.getByRole("button", { name: email }).click();
-    await page.getByRole("button", { name: "Open the account" }).waitFor();
-    expect(problems).toEqual([]);
-  },
-  60_000,
-);
+for (const version of ["18", "19"])
+  browserTest(
+    `[TC394] with React ${version}, AccountButton signs in, shows who is signed in, and opens the account`,
+    async () => {
+      const { page, problems } = await openProfile();
+      await page.goto(`${origin}/react-${version}.html`);
+      await page.getByText("Nobody is signed in").waitFor();
+      await page.getByRole("button", { name: "Log in" }).click();
+      await page.getByRole("link", { name: /Sign up/ }).click();
+      const email = await signUpAt(page);
+      await page.getByText(`Hello, ${email}`).waitFor();
+      expect(page.url()).toBe(`${origin}/react-${version}.html`);
+      expect(await page.locator("#out").count()).toBe(0);
+      await page.getByRole("button", { name: email }).click();
+      await page.getByRole("button", { name: "Open the account" }).waitFor();
+      expect(problems).toEqual([]);
+    },
+    60_000,
+  );
