@@ -360,6 +360,38 @@ describe("one house", () => {
     expect(linesWith(files("{src,scripts,schema,example}/**/*.ts"), /\.\.\.\{/)).toEqual([]);
   });
 
+  /** Pairs of folders of one room that import each other, of which the first should not import the second. None is added. */
+  const UPWARDS: readonly string[] = [
+    "areas/tables: expand -> lookups",
+    "areas/tables: files -> records",
+    "areas/tables: lookups -> query",
+    "areas/tables: records -> write",
+    "areas/tables: write -> files",
+    "config: sections -> typed",
+    "config: typed -> app",
+    "db: audit -> outbox",
+    "db: audit -> writer",
+  ];
+
+  test("folders of a room are floors: of two, one imports the other", () => {
+    const placeOf = (path: string) => {
+      const [, room = "", folder = ""] = /^src\/(?:server\/)?(areas\/[\w-]+|[\w-]+)\/(?:([\w-]+)\/)?/.exec(path) ?? [];
+      return { room, folder };
+    };
+    const imports = new Set<string>();
+    for (const path of sources) {
+      const { room, folder } = placeOf(path);
+      if (folder === "" || room === "client" || room === "dashboard") continue;
+      for (const to of importsOf(path).map(placeOf)) {
+        if (to.room === room && to.folder !== "" && to.folder !== folder)
+          imports.add(`${room}: ${folder} -> ${to.folder}`);
+      }
+    }
+    const reversed = (pair: string): string => pair.replace(/(\S+) -> (\S+)/, "$2 -> $1");
+    const isKnown = (pair: string): boolean => UPWARDS.includes(pair) || UPWARDS.includes(reversed(pair));
+    expect([...imports].filter((pair) => imports.has(reversed(pair)) && !isKnown(pair))).toEqual([]);
+  });
+
   test("no file imports itself through others, types included", () => {
     const imported = new Map(sources.map((path) => [path, importsOf(path)]));
     const reach = (from: string): Set<string> => {

@@ -16,10 +16,10 @@ export { instanceBounds, scarceDescriptors, socketsMax } from "./files/descripto
 export { DirectoryInUse, type DirectoryLock, lockDirectory } from "./files/directory-lock.ts";
 export { isEmptyFile } from "./files/file-identity.ts";
 export { holdRemovals, RemovalHold } from "./files/removal-hold.ts";
-export { openUpgraded } from "./files/upgraded-file.ts";
 export { quoteIdentifier } from "./identifiers.ts";
 export { createInstanceFiles, type InstanceFiles } from "./instances/instance-files.ts";
 export type { InstanceCreations } from "./instances/instance-quota.ts";
+export { openUpgraded } from "./instances/upgraded-file.ts";
 export { layOut, NewerFileError, requireKnownVersion } from "./migrations.ts";
 export { creating, foundIn } from "./missing-table.ts";
 export { openUnchanged } from "./open-unchanged.ts";

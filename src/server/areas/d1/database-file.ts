@@ -2,8 +2,8 @@ import { Database } from "bun:sqlite";
 import { existsSync, statSync } from "node:fs";
 import type { Ids } from "../../../kernel/ids.ts";
 import { assertOpenable, markFile } from "../../db/files/file-identity.ts";
-import { openError } from "../../db/files/sqlite-errors.ts";
 import type { CommitGate, StorageEngine } from "../../db/index.ts";
+import { openError } from "../../db/writer/sqlite-errors.ts";
 import { BUSY_TIMEOUT_MS, LOG_KEPT_BYTES } from "./limits.ts";
 
 /**

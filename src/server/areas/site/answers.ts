@@ -1,6 +1,6 @@
 import { AppError } from "../../../kernel/errors.ts";
 import { emptyAnswer } from "../../http/bodies/file-answer.ts";
-import { chooseRange, isUnmodified, rangeStillValid } from "../../http/exchange/range.ts";
+import { chooseRange, isUnmodified, rangeStillValid } from "../../http/bodies/range.ts";
 import { acceptsEncoding, IMMUTABLE_SECONDS } from "../../http/packed/answers.ts";
 import { fileAt, type SiteFile, type SiteFiles } from "./files.ts";
 import { NOT_FOUND_PAGE, PAGE_HEADERS } from "./pages.ts";

@@ -7,7 +7,7 @@ import type { TableAddress } from "../../access/table-door.ts";
 import type { BatchOperations, BatchResult, DatabaseAccessor, TableAccessor } from "../../config/app/index.ts";
 import type { TableRecord } from "../../config/types.ts";
 import type { ReadCaller } from "../../db/index.ts";
-import { Query } from "../../http/exchange/query.ts";
+import { Query } from "../../http/bodies/query.ts";
 import { createQueryParser, type QueryParser } from "../../http/exchange/query-parser.ts";
 import { AppQuery, formerReads, type Parameters, type TableReads } from "./dialect/table-query.ts";
 import { AggregateQuery, BatchBody, CountQuery, ListQuery, type ReadRequest, SearchQuery } from "./model/requests.ts";

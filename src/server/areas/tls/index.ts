@@ -6,11 +6,11 @@ import type { AcmeConfig, CertificateFiles } from "../../config/types.ts";
 import type { Certificate } from "../../http/listening/listener.ts";
 import { createSteering, type Steering } from "../../http/listening/steering.ts";
 import { AcmeFiles } from "./acme/files.ts";
-import { Renewals } from "./acme/renewals.ts";
 import { CertificateError, type CertificateFacts, type CertificatePair, covers, factsOf } from "./certificate.ts";
 import { HTTP_PORT_DEFAULT, type HttpPort, openHttpPort } from "./http-port.ts";
 import { createCertificateProcess, type RunCertificateJob } from "./job/process.ts";
 import { ENDING_MS, SELF_SIGNED_LEFT_MIN_MS } from "./limits.ts";
+import { Renewals } from "./renewals.ts";
 import { type CertificateSource, filesSource } from "./source.ts";
 import { FileWatch } from "./watch.ts";
 

@@ -4,8 +4,8 @@ import { AppError } from "../../../kernel/errors.ts";
 import type { Ids } from "../../../kernel/ids.ts";
 import { AUDIT_ROW_CHARACTERS } from "../limits.ts";
 import { isMissingTable } from "../missing-table.ts";
+import type { StatementCache } from "../reads/statement-cache.ts";
 import type { Commits } from "../writer/commit-gate.ts";
-import type { StatementCache } from "../writer/statement-cache.ts";
 import type { AuditKind, AuditRow, AuditSink, AuditSource, AuditText } from "./types.ts";
 
 /** The table of a file's entries. The first entry creates it. */

@@ -4,6 +4,7 @@ import type { Clock } from "../../../kernel/clock.ts";
 import { type AppError, isDiskFull, serverStopping } from "../../../kernel/errors.ts";
 import type { Ids } from "../../../kernel/ids.ts";
 import { inPhase } from "../../../kernel/observing/request-trace.ts";
+import type { DirectorySync } from "../../disk/directory-sync.ts";
 import { FileAudit } from "../audit/file-audit.ts";
 import type { AuditSink } from "../audit/types.ts";
 import { CapturedFile } from "../capture/captured-file.ts";
@@ -20,6 +21,7 @@ import {
 import { hasOutboxRows } from "../outbox/rows.ts";
 import type { LongRead, LongReads } from "../reads/long-reads.ts";
 import { ReadTransaction } from "../reads/read-transaction.ts";
+import { StatementCache } from "../reads/statement-cache.ts";
 import { SERVER_CALLER } from "../server-caller.ts";
 import type {
   ChangeListener,
@@ -40,14 +42,12 @@ import { Checkpoints } from "../writer/checkpoints.ts";
 import { CommitGate, type CommitOrder, type Commits } from "../writer/commit-gate.ts";
 import type { FileWork } from "../writer/file-work.ts";
 import { RowCounts } from "../writer/row-counts.ts";
-import { StatementCache } from "../writer/statement-cache.ts";
+import { isFileError, openError } from "../writer/sqlite-errors.ts";
 import { hasPendingTexts, TextIndexer } from "../writer/text-indexer.ts";
 import { createWalState, createWalSync, type SyncFile, type WalSync } from "../writer/wal-sync.ts";
 import { Writer, type WriterOptions } from "../writer/writer.ts";
-import type { DirectorySync } from "./directory-sync.ts";
 import { assertCreatable, assertOpenable, EMPTY_FILE, isEmptyFile, markFile } from "./file-identity.ts";
 import { createFile } from "./new-file.ts";
-import { isFileError, openError } from "./sqlite-errors.ts";
 import { TablePlaces } from "./table-places.ts";
 
 export interface FileDependencies {

@@ -9,7 +9,7 @@ import {
   RESERVE_DESCRIPTORS_MAX,
   RESERVE_REFILL_MS,
 } from "../limits.ts";
-import { shortage } from "./sqlite-errors.ts";
+import { shortage } from "../writer/sqlite-errors.ts";
 
 /** The limit assumed for systems that report none (Windows has no practical limit). */
 const LIMIT_UNKNOWN = 16_384;

@@ -1,7 +1,7 @@
 import { Database, SQLiteError } from "bun:sqlite";
 import { type BigIntStats, statSync } from "node:fs";
 import { join } from "node:path";
-import { openError } from "./sqlite-errors.ts";
+import { openError } from "../writer/sqlite-errors.ts";
 
 const LOCK_FILE = "platform.lock";
 

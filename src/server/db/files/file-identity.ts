@@ -3,7 +3,7 @@ import { accessSync, closeSync, constants, openSync, readSync, statSync } from "
 import type { Ids } from "../../../kernel/ids.ts";
 import { CHECK_AFTER_CRASH_MAX_BYTES } from "../limits.ts";
 import { hasWal } from "../open-unchanged.ts";
-import { openError } from "./sqlite-errors.ts";
+import { openError } from "../writer/sqlite-errors.ts";
 
 const HEADER_BYTES = 100;
 const MAGIC = "SQLite format 3\0";

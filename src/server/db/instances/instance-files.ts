@@ -7,12 +7,12 @@ import { createTemplate } from "../files/new-file.ts";
 import { DELETIONS_KNOWN_MAX, FACTS_AT_ONCE, INSTANCE_CACHE_KIB, INSTANCE_STATEMENTS_MAX } from "../limits.ts";
 import { readMeta, writeMeta } from "../meta.ts";
 import { mayHaveOutboxRows } from "../outbox/rows.ts";
+import { StatementCache } from "../reads/statement-cache.ts";
 import type { FormerDatetimes } from "../schema/datetimes.ts";
 import { declaredMigration } from "../schema/declared.ts";
 import type { Declaration } from "../schema/types.ts";
 import type { Change, DatabaseFile, OpenedFile, OutboxOptions, StorageEngine, Sync, Transaction } from "../types.ts";
 import { type Commits, unnumbered } from "../writer/commit-gate.ts";
-import { StatementCache } from "../writer/statement-cache.ts";
 import { assertSynchronous, WriteTransaction } from "../writer/write-transaction.ts";
 import { type InstanceCreation, InstanceFile, type InstanceUses } from "./instance-file.ts";
 import {

@@ -2,8 +2,8 @@ import type { Database } from "bun:sqlite";
 import { statSync } from "node:fs";
 import { hasAuditRows } from "../audit/file-audit.ts";
 import { hasWal, openUnchanged } from "../open-unchanged.ts";
+import type { StatementCache } from "../reads/statement-cache.ts";
 import type { Transaction } from "../types.ts";
-import type { StatementCache } from "../writer/statement-cache.ts";
 import type { OutboxRow, StoredOutboxRow } from "./types.ts";
 
 /** The table of a file's outbox. The first row creates it. */

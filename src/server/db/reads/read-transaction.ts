@@ -1,6 +1,6 @@
 import type { Database } from "bun:sqlite";
 import type { Statement } from "../types.ts";
-import type { StatementCache } from "../writer/statement-cache.ts";
+import type { StatementCache } from "./statement-cache.ts";
 
 /**
  * Shares one transaction among the quick reads of one turn of the event loop. It ends with the turn, or before a write begins. A

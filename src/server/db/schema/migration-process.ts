@@ -1,9 +1,9 @@
 import type { Clock } from "../../../kernel/clock.ts";
 import { AppError } from "../../../kernel/errors.ts";
-import { openError } from "../files/sqlite-errors.ts";
 import { MIGRATION_TIMEOUT_MS, MIGRATIONS_WAITING_MAX, READ_PROCESS_IDLE_MS } from "../limits.ts";
 import { ProcessPool } from "../processes/pool.ts";
 import { SERVER_CALLER } from "../server-caller.ts";
+import { openError } from "../writer/sqlite-errors.ts";
 import type { FormerDatetimes } from "./datetimes.ts";
 import { MigrationFailed, type MigrationRequest, SchemaMismatch } from "./types.ts";
 

@@ -3,10 +3,10 @@ import { existsSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { reasonOf } from "../../../kernel/errors.ts";
 import { EMPTY_FILE, isEmptyFile } from "../files/file-identity.ts";
-import { openError } from "../files/sqlite-errors.ts";
 import { quoteIdentifier as quote } from "../identifiers.ts";
 import { REHEARSAL_LOCK_TIMEOUT_MS } from "../limits.ts";
 import { hasWal, openUnchanged } from "../open-unchanged.ts";
+import { openError } from "../writer/sqlite-errors.ts";
 import { declaredMigration, hasPendingMigrations, isAsDeclared, plannedProblems } from "./declared.ts";
 import { type DeclaredTable, type FirstTable, SchemaMismatch } from "./types.ts";
 

@@ -2,8 +2,8 @@ import type { Database } from "bun:sqlite";
 import type { JsonValue } from "../../../kernel/json/json.ts";
 import { quoteIdentifier } from "../identifiers.ts";
 import { SIZED_ROWS_MAX } from "../limits.ts";
+import type { StatementCache } from "../reads/statement-cache.ts";
 import type { Change } from "../types.ts";
-import type { StatementCache } from "./statement-cache.ts";
 
 const ADD = `INSERT INTO "_platform_counts" ("name", "rows") VALUES (?1, ?2)
   ON CONFLICT ("name") DO UPDATE SET "rows" = "rows" + ?2`;

@@ -1,9 +1,9 @@
 import fs from "node:fs";
 import { dirname } from "node:path";
-import type { DirectorySync } from "../files/directory-sync.ts";
+import type { DirectorySync } from "../../disk/directory-sync.ts";
 import { WAL_FRAME_BYTES } from "../limits.ts";
 import type { ReadTransaction } from "../reads/read-transaction.ts";
-import type { StatementCache } from "./statement-cache.ts";
+import type { StatementCache } from "../reads/statement-cache.ts";
 
 export type SyncFile = (descriptor: number, done: (error: Error | null) => void) => void;
 

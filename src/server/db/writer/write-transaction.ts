@@ -5,8 +5,8 @@ import { WriteAudits } from "../audit/write-audits.ts";
 import { INDEXED_NOW_LENGTH_MAX } from "../limits.ts";
 import { insertOutboxRow } from "../outbox/rows.ts";
 import { type Actor, type Cause, NO_ORIGIN, type Origin, type OutboxRow, SERVER_ACTOR } from "../outbox/types.ts";
+import type { StatementCache } from "../reads/statement-cache.ts";
 import type { Change, Row, Statement, Sync, Transaction } from "../types.ts";
-import type { StatementCache } from "./statement-cache.ts";
 import { NOTE_PENDING_TEXT } from "./text-indexer.ts";
 
 /** The view that one write has of the transaction that it shares with other writes. */

@@ -6,7 +6,6 @@ import { currentTrace, traced } from "../../../kernel/observing/request-trace.ts
 import type { FileAudit } from "../audit/file-audit.ts";
 import type { AuditText } from "../audit/types.ts";
 import { WriteAudits } from "../audit/write-audits.ts";
-import { asWriteError, durabilityFailure, isFailedSync, isFileError, shortage } from "../files/sqlite-errors.ts";
 import {
   SYNC_RETRIES_MAX,
   SYNC_RETRY_MS,
@@ -17,10 +16,11 @@ import {
 import type { Origin } from "../outbox/types.ts";
 import { NO_ORIGIN } from "../outbox/types.ts";
 import type { ReadTransaction } from "../reads/read-transaction.ts";
+import type { StatementCache } from "../reads/statement-cache.ts";
 import type { Change, ChangeListener, CommitListener, OutboxOptions, Sync, Transaction } from "../types.ts";
 import type { CommitGate, CommitOrder } from "./commit-gate.ts";
 import type { RowCounts } from "./row-counts.ts";
-import type { StatementCache } from "./statement-cache.ts";
+import { asWriteError, durabilityFailure, isFailedSync, isFileError, shortage } from "./sqlite-errors.ts";
 import type { WalSync } from "./wal-sync.ts";
 import { assertSynchronous, WriteTransaction } from "./write-transaction.ts";
 

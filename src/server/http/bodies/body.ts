@@ -2,7 +2,6 @@ import { AppError, badRequest, tooLarge, unsupportedMediaType } from "../../../k
 import type { JsonValue } from "../../../kernel/json/json.ts";
 import { JsonRefused, parseInSlices } from "../../../kernel/json/slices.ts";
 import { nextTurn, type Scheduler } from "../../../kernel/time/scheduler.ts";
-import type { Query } from "../exchange/query.ts";
 import {
   BLOCK_BYTES,
   BYTES_PER_TURN_MAX,
@@ -12,6 +11,7 @@ import {
 } from "../limits.ts";
 import { faultError, notJson, notUtf8, parseJsonBody } from "./json-body.ts";
 import { JsonScan } from "./json-scan.ts";
+import type { Query } from "./query.ts";
 import type { UnfinishedBodies } from "./unfinished-bodies.ts";
 
 /** The code of the error that a decoder throws for invalid UTF-8. */

@@ -1,6 +1,6 @@
 import { AppError } from "../../../kernel/errors.ts";
 import type { MaybePromise } from "../../../kernel/maybe-promise.ts";
-import { chooseRange, isUnmodified, rangeStillValid } from "../exchange/range.ts";
+import { chooseRange, isUnmodified, rangeStillValid } from "./range.ts";
 
 /** A file that a client may request in ranges. */
 export interface AnsweredFile {

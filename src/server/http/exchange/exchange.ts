@@ -20,9 +20,9 @@ import {
 import { notObject } from "../bodies/json-body.ts";
 import { createJsonPart, type JsonPart } from "../bodies/json-part.ts";
 import { LargeAnswer } from "../bodies/json-stream.ts";
+import { type Query, queryOf } from "../bodies/query.ts";
 import type { UnfinishedBodies } from "../bodies/unfinished-bodies.ts";
 import type { EndpointParts } from "./endpoint-parts.ts";
-import { type Query, queryOf } from "./query.ts";
 import type { AnswerListener, BodyHash, RequestBasics } from "./request-context.ts";
 
 /** The context that the exchanges of one endpoint share: its declaration's parts, and the server's functions. */

@@ -2,7 +2,7 @@ import { type TObject, type TProperties, Type } from "typebox";
 import type { JsonObject, JsonValue } from "../../../kernel/json/json.ts";
 import { createParser, type Parser } from "../../../kernel/schema/parser.ts";
 import type { JsonSchema } from "../../../kernel/schema/strict.ts";
-import type { Query } from "./query.ts";
+import type { Query } from "../bodies/query.ts";
 
 const NOTHING: Record<string, unknown> = Object.freeze({});
 

@@ -1,5 +1,5 @@
 import { emptyAnswer } from "../bodies/file-answer.ts";
-import { isUnmodified } from "../exchange/range.ts";
+import { isUnmodified } from "../bodies/range.ts";
 import type { Encoding, Pack, PackedFile } from "./pack.ts";
 
 /** The time for which browsers cache files whose names contain a hash. */

@@ -10,12 +10,12 @@ import { nextTurn, Scheduler } from "../../../kernel/time/scheduler.ts";
 import { endsWithin } from "../../../kernel/time/stop.ts";
 import type { Transaction } from "../../db/index.ts";
 import { JOBS_PER_WRITE_MAX, SLEEP_MAX_MS, SLICED_DATA_MIN_LENGTH, STEP_PAUSE_MS, WRITE_RETRY_MS } from "../limits.ts";
-import { backoffOf, interruptedOutcome, outcomeOf } from "../tries/outcomes.ts";
-import { jobLogger, startTry, type Try, type TryResult } from "../tries/trying.ts";
 import type { JobDefinition } from "../types.ts";
 import type { CountDeltas } from "./counts.ts";
 import { dataText, type JobSealing } from "./entry.ts";
+import { backoffOf, interruptedOutcome, outcomeOf } from "./outcomes.ts";
 import type { ClaimedJob, JobStore, Outcome } from "./store.ts";
+import { jobLogger, startTry, type Try, type TryResult } from "./trying.ts";
 
 interface Name {
   readonly name: string;

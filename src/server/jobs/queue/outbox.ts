@@ -1,8 +1,8 @@
 import type { Clock } from "../../../kernel/clock.ts";
 import type { Ids } from "../../../kernel/ids.ts";
 import type { EnqueueJobOptions } from "../../config/app/index.ts";
-import type { JobForm } from "../config/declared-jobs.ts";
 import type { PassedJob } from "../types.ts";
+import type { JobForm } from "./declared-jobs.ts";
 import { chosenOptions, dataText, dueTime, requireKey } from "./entry.ts";
 import type { JobStore, OnDue } from "./store.ts";
 

@@ -14,7 +14,7 @@ import { DAY_MS, HOUR_MS } from "../../../kernel/time/duration.ts";
 import { createStorageEngine, layOut, type StorageEngine } from "../../db/index.ts";
 import { createJobsArea, FinalFailure, type JobDefinition, type JobRun, type JobsArea } from "../index.ts";
 import { DATA_MAX_BYTES, FINISHED_MAX, SLEEP_MAX_MS, SWEEP_INTERVAL_MS, SWEEP_STEP_JOBS } from "../limits.ts";
-import { backoffOf } from "../tries/outcomes.ts";
+import { backoffOf } from "./outcomes.ts";
 import { JobStore } from "./store.ts";
 
 const GIVE_UP_MS = 10_000;

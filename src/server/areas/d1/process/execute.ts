@@ -1,6 +1,6 @@
 import { DatabaseSync } from "node:sqlite";
-import { openError } from "../../../db/files/sqlite-errors.ts";
 import { type CommitMark, commitValues, OPEN_MARK, UPDATE_COMMIT } from "../../../db/writer/commit-gate.ts";
+import { openError } from "../../../db/writer/sqlite-errors.ts";
 import { hasLargeLog } from "../database-file.ts";
 import { BUSY_TIMEOUT_MS, LOG_KEPT_BYTES, PARAMETERS_MAX, RESULT_MAX_BYTES, VALUE_MAX_BYTES } from "../limits.ts";
 import { type Binding, EscapeError, failureOf, type ProcessRole, QueryError, type QueryRequest } from "../query.ts";

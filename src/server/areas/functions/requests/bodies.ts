@@ -5,7 +5,7 @@ import { clientNetwork } from "../../../../kernel/network/addresses.ts";
 import type { Principal } from "../../../access/principal.ts";
 import { type BodyRules, isBodyAbsent, readJson } from "../../../http/bodies/body.ts";
 import { parseJsonBody } from "../../../http/bodies/json-body.ts";
-import { Query } from "../../../http/exchange/query.ts";
+import { Query } from "../../../http/bodies/query.ts";
 import type { HttpParts } from "../../../http/http.ts";
 import { formBody } from "../forms/form-body.ts";
 import { type FormField, parseTexts, readForm } from "../forms/read-form.ts";

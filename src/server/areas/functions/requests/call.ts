@@ -6,7 +6,7 @@ import type { HttpParts } from "../../../http/http.ts";
 import { NO_STORE, NOSNIFF } from "../../../http/security-headers.ts";
 import type { Ask } from "../../../sockets/judge.ts";
 import type { FormField } from "../forms/read-form.ts";
-import type { SocketOptions } from "../sockets/socket-options.ts";
+import type { SocketOptions } from "./socket-options.ts";
 
 /**
  * The parameters in answers' records: none. The pattern stands for the path, as parameters of own routes may be secrets, such as in

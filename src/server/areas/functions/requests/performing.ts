@@ -4,18 +4,35 @@ import type { Logger } from "../../../../kernel/logger.ts";
 import { isPromise, type MaybePromise } from "../../../../kernel/maybe-promise.ts";
 import type { Lookups, LookupWatch } from "../../../access/lookups/lookups.ts";
 import { authOf } from "../../../access/principal.ts";
-import type { RouteContext } from "../../../config/types.ts";
+import type { RouteAccess, RouteContext } from "../../../config/types.ts";
 import type { Unrouted } from "../../../http/exchange/unrouted.ts";
 import type { HttpParts } from "../../../http/http.ts";
 import { type Ask, judge } from "../../../sockets/judge.ts";
 import type { StandingRights } from "../../../sockets/standing-rights.ts";
 import { HELD_OPEN_FROM_SECONDS, TIMEOUT_SECONDS } from "../limits.ts";
-import type { Handle, RouteOptions } from "../routes/guarded.ts";
 import { createAccess } from "./access.ts";
 import type { createBodies } from "./bodies.ts";
 import { belongsTo, type Call, callOf } from "./call.ts";
 import { checkCookies, decodeParams } from "./parts.ts";
 import type { Running } from "./running.ts";
+import type { SocketOptions } from "./socket-options.ts";
+
+/** The options of a route: its own, and those of the guards and plugins around it. */
+export interface RouteOptions {
+  method: string;
+  /** The pattern, such as `/api/functions/orders/:id`. */
+  pattern: string;
+  access: readonly RouteAccess[];
+  /** The timeout in seconds; null: the default. */
+  timeout: number | null;
+  /** Whether the route has parsers of its own. */
+  parsesItself: boolean;
+  /** The options of a WebSocket. */
+  socket: SocketOptions | null;
+}
+
+/** A compiled route of Elysia: it parses, validates and calls the handler. */
+export type Handle = (context: Context) => MaybePromise<Response>;
 
 /** The context that exists once the server serves. */
 export interface Serving {

@@ -3,8 +3,9 @@ import type { AppAccess } from "../../../config/app/index.ts";
 import { MARKERS } from "../../../config/sections/functions/markers.ts";
 import type { FunctionsApi, RouteContext, Routes } from "../../../config/types.ts";
 import { hostnameOptions } from "../../../http/listening/requests.ts";
+import type { Handle, RouteOptions } from "../requests/performing.ts";
 import { ADAPTER } from "./adapter.ts";
-import { guardRoutes, type Handle, type KnownRoutes, type RouteOptions } from "./guarded.ts";
+import { guardRoutes, type KnownRoutes } from "./guarded.ts";
 
 const PREFIX = "/api/functions";
 

@@ -1,8 +1,9 @@
 import { type AnyElysia, Elysia } from "elysia";
 import type { Described } from "../../../http/openapi/document.ts";
 import { errorAnswer } from "../../../http/openapi/errors.ts";
+import type { RouteOptions } from "../requests/performing.ts";
 import { Part } from "../values/part.ts";
-import type { KnownRoutes, RouteOptions } from "./guarded.ts";
+import type { KnownRoutes } from "./guarded.ts";
 
 const TAG = "Functions";
 const ERRORS = [400, 413, 429, 500, 503];

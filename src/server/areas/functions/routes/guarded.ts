@@ -1,32 +1,15 @@
 import type { AnyElysia, Context } from "elysia";
-import type { MaybePromise } from "../../../../kernel/maybe-promise.ts";
 import { ACCESS, TIMEOUT } from "../../../config/sections/functions/markers.ts";
 import type { RouteAccess } from "../../../config/types.ts";
 import { kindOfBody, readBody } from "../requests/bodies.ts";
-import type { SocketOptions } from "../sockets/socket-options.ts";
+import type { Handle, RouteOptions } from "../requests/performing.ts";
+import type { SocketOptions } from "../requests/socket-options.ts";
 import { type Declared, Part } from "../values/part.ts";
 import type { Schema } from "../values/schema.ts";
 import { replaceSchemas, type Schemas } from "./replaced-schemas.ts";
 
-/** The options of a route: its own, and those of the guards and plugins around it. */
-export interface RouteOptions {
-  method: string;
-  /** The pattern, such as `/api/functions/orders/:id`. */
-  pattern: string;
-  access: readonly RouteAccess[];
-  /** The timeout in seconds; null: the default. */
-  timeout: number | null;
-  /** Whether the route has parsers of its own. */
-  parsesItself: boolean;
-  /** The options of a WebSocket. */
-  socket: SocketOptions | null;
-}
-
 /** Routes by `METHOD pattern`, each with the handler of its requests: Elysia's compiled route and its wrapper. */
 export type KnownRoutes = ReadonlyMap<string, RouteOptions & { handle: Handle }>;
-
-/** A compiled route of Elysia: it parses, validates and calls the handler. */
-export type Handle = (context: Context) => MaybePromise<Response>;
 
 /** Wraps a compiled route: the wrapper runs before anything of the request is parsed. */
 type Around = (route: RouteOptions, handle: Handle) => Handle;

@@ -3,7 +3,8 @@ import { type AnyElysia, type Context, redirect, status } from "elysia";
 import type { MaybePromise } from "../../../../kernel/maybe-promise.ts";
 import type { NativeHandler, NativeRoutes } from "../../../http/listening/requests.ts";
 import type { Call } from "../requests/call.ts";
-import type { Handle, KnownRoutes, RouteOptions } from "./guarded.ts";
+import type { Handle, RouteOptions } from "../requests/performing.ts";
+import type { KnownRoutes } from "./guarded.ts";
 
 /** The members of an Elysia instance that this file reads; its types keep them private. */
 interface Composed {

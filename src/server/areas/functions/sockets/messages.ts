@@ -4,9 +4,9 @@ import { isTextWithinDepth, type JsonValue } from "../../../../kernel/json/json.
 import { jsonTextFault } from "../../../../kernel/json/text.ts";
 import { JSON_DEPTH_MAX } from "../../../../kernel/limits.ts";
 import { MESSAGE_VALUES_MAX } from "../limits.ts";
+import type { SocketOptions } from "../requests/socket-options.ts";
 import { numberOf, prototypeIn, refusePrototype } from "../values/text.ts";
 import type { FunctionSocket } from "./function-socket.ts";
-import type { SocketOptions } from "./socket-options.ts";
 
 /** Parses a message for the handlers of a route: JSON is parsed, other texts stay texts. Errors: 400, 413. */
 function parsed(text: string): unknown {

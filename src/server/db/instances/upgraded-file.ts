@@ -2,13 +2,13 @@ import { statSync } from "node:fs";
 import { pause } from "../../../kernel/clock.ts";
 import type { AppError } from "../../../kernel/errors.ts";
 import { DeadlineError, within } from "../../../kernel/time/deadline.ts";
-import { InstanceFile, type InstanceUses } from "../instances/instance-file.ts";
-import { changeUnderWay } from "../instances/instance-migrations.ts";
 import { MIGRATED_NOW_BYTES_MAX, MIGRATION_WAIT_MS, UPGRADE_RETRY_MS } from "../limits.ts";
 import { type FormerDatetimes, hasFormerDatetimes } from "../schema/datetimes.ts";
 import { declaredMigration } from "../schema/declared.ts";
 import type { Declaration, DeclaredOptions } from "../schema/types.ts";
 import type { DatabaseFile, OpenedFile, OpenOptions, StorageEngine, Sync, Transaction } from "../types.ts";
+import { InstanceFile, type InstanceUses } from "./instance-file.ts";
+import { changeUnderWay } from "./instance-migrations.ts";
 
 interface UpgradeOptions extends Omit<OpenOptions, "migrate" | "template"> {
   declaration: Declaration;

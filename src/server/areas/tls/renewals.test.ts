@@ -1,12 +1,12 @@
 import { expect, test } from "bun:test";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { settle, temporaryDirectory, testClock } from "../../../../../tests/support/index.ts";
-import { silentLogger } from "../../../../kernel/logger.ts";
-import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../../../kernel/time/duration.ts";
-import type { CertificateFacts } from "../certificate.ts";
-import { AcmeFiles } from "./files.ts";
-import { failed, NO_FAILURE, orderOf } from "./renewal-time.ts";
+import { settle, temporaryDirectory, testClock } from "../../../../tests/support/index.ts";
+import { silentLogger } from "../../../kernel/logger.ts";
+import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../../kernel/time/duration.ts";
+import { AcmeFiles } from "./acme/files.ts";
+import { failed, NO_FAILURE, orderOf } from "./acme/renewal-time.ts";
+import type { CertificateFacts } from "./certificate.ts";
 import { Renewals } from "./renewals.ts";
 
 const config = { domains: ["a.example"] };

@@ -6,8 +6,8 @@ import { authoredParser } from "../../../kernel/schema/authored-parser.ts";
 import type { AppAccess, JobsAccessor } from "../../config/app/index.ts";
 import type { JobsConfig } from "../../config/types.ts";
 import { JOB_CONCURRENCY_DEFAULT, JOB_RETRIES_DEFAULT, JOB_TIMEOUT_DEFAULT_SECONDS } from "../limits.ts";
-import { chosenOptions } from "../queue/entry.ts";
 import type { Queue } from "../types.ts";
+import { chosenOptions } from "./entry.ts";
 
 /** Defines the jobs of the config in the queue. */
 export function defineJobs(queue: Queue, jobs: JobsConfig, app: () => AppAccess): void {

@@ -1,5 +1,5 @@
 import fs from "node:fs";
-import { openDirectory } from "../../disk/directory-names.ts";
+import { openDirectory } from "./directory-names.ts";
 
 interface Held {
   /** Descriptor of the directory; null: the system cannot sync directories, or does not permit opening this one. */

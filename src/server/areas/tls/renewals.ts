@@ -1,11 +1,11 @@
-import type { Clock } from "../../../../kernel/clock.ts";
-import type { Logger } from "../../../../kernel/logger.ts";
-import type { AcmeConfig } from "../../../config/types.ts";
-import type { CertificateFacts } from "../certificate.ts";
-import type { RunCertificateJob } from "../job/process.ts";
-import { RENEWAL_LOOK_MS, RETRY_AFTER_FIRST_MS } from "../limits.ts";
-import type { AcmeFiles } from "./files.ts";
-import { orderOf, renewalTime } from "./renewal-time.ts";
+import type { Clock } from "../../../kernel/clock.ts";
+import type { Logger } from "../../../kernel/logger.ts";
+import type { AcmeConfig } from "../../config/types.ts";
+import type { AcmeFiles } from "./acme/files.ts";
+import { orderOf, renewalTime } from "./acme/renewal-time.ts";
+import type { CertificateFacts } from "./certificate.ts";
+import type { RunCertificateJob } from "./job/process.ts";
+import { RENEWAL_LOOK_MS, RETRY_AFTER_FIRST_MS } from "./limits.ts";
 
 export interface RenewalDeps {
   config: AcmeConfig;

@@ -1,8 +1,8 @@
 import type { Millis } from "../../../kernel/clock.ts";
 import { reasonOf } from "../../../kernel/errors.ts";
 import { BACKOFF_FIRST_MS, BACKOFF_MAX_MS, ERROR_LENGTH_MAX } from "../limits.ts";
-import type { ClaimedJob, Outcome } from "../queue/store.ts";
 import { FinalFailure, type JobDefinition } from "../types.ts";
+import type { ClaimedJob, Outcome } from "./store.ts";
 import type { TryResult } from "./trying.ts";
 
 const INTERRUPTED = "The server ended while the job was running";
