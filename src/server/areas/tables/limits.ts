@@ -242,7 +242,7 @@ export const SLOW_RULE_LOGGED_EVERY_MS = 1_000;
 export const CASCADE_COST_MAX = 5_000;
 /** Cost of one transaction of a deletion in steps: about 10 ms. */
 export const STEP_COST_MAX = 2_000;
-/** Cost of what a merge of two accounts moves, in its one transaction: about 15 ms. */
+/** Cost of what a merge of two accounts moves, in its one transaction: 1,500 short records, which take about 15 ms. */
 export const MERGE_COST_MAX = 3_000;
 /** Records that a deletion in steps deletes; their ids are in memory until it ends. */
 export const STEPPED_RECORDS_MAX = 100_000;

@@ -1,7 +1,8 @@
 import { conflict } from "../../../../kernel/errors.ts";
+import type { JsonValue } from "../../../../kernel/json/json.ts";
 import type { AskedMerge } from "../../../access/account-records.ts";
 import type { TableRecord } from "../../../config/types.ts";
-import type { DatabaseFile, SqlValue, Transaction } from "../../../db/index.ts";
+import type { DatabaseFile, Transaction } from "../../../db/index.ts";
 import { MERGE_COST_MAX } from "../limits.ts";
 import type { ReferenceEdge, TableModel } from "../model/model.ts";
 import { constraintProblem } from "../model/problems.ts";
@@ -65,16 +66,21 @@ function moved(
   if (birthOf(tx, users.model, from) === null || birthOf(tx, users.model, into) === null) {
     throw conflict("One of the accounts has no record in the table of users yet");
   }
+  const [own, other] = [users.store.get(tx, from), users.store.get(tx, into)];
   const counts: Record<string, number> = {};
   let cost = 0;
   for (const model of new Set(users.model.incoming.map((edge) => edge.from))) {
-    const edges = users.model.incoming.filter((edge) => edge.from === model);
     const table = place.tableOf(model);
+    const moves = users.model.incoming
+      .filter((edge) => edge.from === model)
+      .map((edge) => {
+        const { name } = edge.toColumn;
+        return { edge, before: own?.[name] ?? null, after: other?.[name] ?? null };
+      })
+      .filter(({ before }) => before !== null);
     const ids = new Set<string>();
-    for (const edge of edges) {
-      const value = referredValue(users, tx, edge, from);
-      if (value === null) continue;
-      const found = { column: edge.column, value };
+    for (const { edge, before } of moves) {
+      const found = { column: edge.column, value: users.store.codec.toValue(edge.toColumn, before) };
       cost += referringOf(table).cost(tx, "clear", found, MERGE_COST_MAX + 1);
       if (cost > MERGE_COST_MAX) throw tooMany();
       const page = { after: "", limit: MERGE_COST_MAX + 1 };
@@ -82,40 +88,40 @@ function moved(
     }
     // The record of the account that goes, where it refers to itself.
     if (model === users.model) ids.delete(from);
-    for (const id of ids) moveOne(place, tx, { table, edges, id }, { into, from });
+    for (const id of ids) moveOne(tx, { table, moves, id }, place.now());
     if (ids.size > 0) counts[`${model.namespace}/${model.name}`] = ids.size;
   }
   return counts;
 }
 
+/** A reference, and what it has of the one user and of the other. */
+interface Move {
+  edge: ReferenceEdge;
+  before: JsonValue;
+  after: JsonValue;
+}
+
 /** Gives one record all its references to the other user, in one change. */
 function moveOne(
-  { users, now }: Place & { now(): string },
   tx: Transaction,
-  { table, edges, id }: { table: Table; edges: readonly ReferenceEdge[]; id: string },
-  { into, from }: { into: string; from: string },
+  { table, moves, id }: { table: Table; moves: readonly Move[]; id: string },
+  now: string,
 ): void {
   const { model, store } = table;
   const record = store.get(tx, id);
   if (record === null) return;
-  const changes: TableRecord = serverChanges(model, now());
-  for (const edge of edges) {
+  const changes: TableRecord = serverChanges(model, now);
+  for (const { edge, before, after } of moves) {
     const { name, links } = edge.column;
     const present = record[name] ?? null;
-    if (links !== null) {
-      if (!Array.isArray(present) || !present.includes(from)) continue;
-      changes[name] = [...new Set(present.map((one) => (one === from ? into : one)))];
-      continue;
-    }
-    const [own, other] = [users.store.get(tx, from), users.store.get(tx, into)];
-    if (present === null || present !== (own?.[edge.toColumn.name] ?? null)) continue;
-    const value = other?.[edge.toColumn.name] ?? null;
-    if (value === null) {
+    const refers = links === null ? present === before : Array.isArray(present) && present.includes(before);
+    if (!refers) continue;
+    if (after === null) {
       throw conflict(
         `Records of ${model.name} refer by ${name}, and the account that stays has no ${edge.toColumn.name}`,
       );
     }
-    changes[name] = value;
+    changes[name] = Array.isArray(present) ? [...new Set(present.map((one) => (one === before ? after : one)))] : after;
   }
   const next = { ...record, ...changes };
   try {
@@ -128,13 +134,7 @@ function moveOne(
   tx.change({ table: model.name, id, before: record, after: next });
 }
 
-/** Returns what others refer to: usually the id. */
-function referredValue({ store }: Table, tx: Transaction, { toColumn }: ReferenceEdge, id: string): SqlValue {
-  if (toColumn.name === "id") return id;
-  return store.codec.toValue(toColumn, store.get(tx, id)?.[toColumn.name] ?? null);
-}
-
 const tooMany = () =>
   conflict(
-    `More refers to this account than one merge may move (${MERGE_COST_MAX} records, and fewer where they are long or searched)`,
+    `More refers to this account than one merge may move (${MERGE_COST_MAX / 2} records, and fewer where they are long or searched)`,
   );
