@@ -52,7 +52,7 @@ test("[SY21] facts are JSON without secrets, errors with their causes", () => {
   expect(second).toMatchObject({ level: "warn", facts: null, seq: 2 });
 });
 
-test("[SY21] facts that JSON cannot hold, or that cannot be read, are no failure of whoever logs them", () => {
+test("[SY21] facts that JSON cannot represent, or that cannot be read, do not fail the call that logs them", () => {
   const lines = new LogLines({ clock: testClock(), next: silentLogger });
   const round: Record<string, unknown> = { name: "round" };
   round["self"] = round;

@@ -29,7 +29,7 @@ test("[TB17] objects and arrays are equal where their JSON is, at any size", () 
   expect(isMatch({ operator: "in", value: [[...long, 1], long.slice(1)] }, long)).toBe(false);
 });
 
-test("[TB17] of a long value no more is looked at than what it is compared with is long", () => {
+test("[TB17] a long value is read only up to the length of the value it is compared with", () => {
   let reads = 0;
   const long: JsonValue[] = new Proxy(Array<JsonValue>(100_000).fill([1]), {
     get(target, name, receiver) {

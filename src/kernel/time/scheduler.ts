@@ -10,7 +10,7 @@ export interface SchedulerOptions {
   atOnce?: number;
   /** Adds so many to `atOnce` once `waitingMin` pieces wait, until none does. Default: none. */
   further?: { atOnce: number; waitingMin: number };
-  /** Places of the queue, and of one caller in it. Default: unbounded; whoever adds work bounds it. */
+  /** Places of the queue, and of one caller in it. Default: unbounded; the caller bounds its work. */
   waitingMax?: number;
   waitingPerCallerMax?: number;
   /** Creates the error of work that finds no place. */

@@ -370,7 +370,7 @@ test("[DB361] a database closes only once the observer of its commits has been w
   file = openSqlFile(path);
 });
 
-test("[DB362] a database of before gets the row when it is opened, with everything in it, and goes on with it later", async () => {
+test("[DB362] a database without the row gets it when it is opened, keeps its content, and uses the row later", async () => {
   const old = join(directory, "old.db");
   {
     using before = new Database(old);

@@ -7,7 +7,7 @@ const MEMBER = new RegExp(String.raw`\b${ENVIRONMENT}(?:\??\.([A-Za-z_$][\w$]*)|
 const DESTRUCTURED = new RegExp(String.raw`\{([^{}]*)\}\s*=\s*${ENVIRONMENT}(?![\w$.[?])`, "g");
 const PROPERTY = /(?:^|,)\s*(?:([A-Za-z_$][\w$]*)|(["'])([^"'\\]+)\2)/g;
 
-/** Variables set by whoever starts a program, and rarely. */
+/** Variables that are set when a program is started, and rarely. */
 const IGNORED = new Set(["NODE_ENV"]);
 
 /**

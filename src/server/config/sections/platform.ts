@@ -20,7 +20,7 @@ import { Storage, type StorageConfig } from "./storage.ts";
 import { Databases } from "./tables/databases.ts";
 import { checkFileFields } from "./tables/file-fields.ts";
 
-/** The whole config. Each section has a file of its own, since no area may import another, and hooks see all of them. */
+/** The whole config. Each section has its own file: no area may import another, and hooks see all of them. */
 const Sections = Type.Object({
   server: Type.Optional(Server),
   cors: Type.Optional(Cors),

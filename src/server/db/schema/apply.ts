@@ -28,7 +28,7 @@ export function applyPlan(sqlite: Database, plan: TablePlan): void {
 }
 
 /**
- * Rebuilds a table by SQLite's documented procedure for changes that ALTER TABLE cannot make. Foreign keys are off meanwhile and
+ * Rebuilds a table by SQLite's documented procedure for changes that ALTER TABLE cannot make. Foreign keys are off during it and
  * are checked at the end. Rowids are kept, because the full-text index refers to records by rowid. Triggers that the server did not
  * create are restored unchanged.
  */

@@ -131,7 +131,7 @@ test("[DB14] after a WAL could not restart, the next wait comes a whole bound la
   expect(subject.isRunning).toBe(true);
 });
 
-test("[DB15] a checkpoint that fails is reported, lets the writer go on, and is tried again later", async () => {
+test("[DB15] a failed checkpoint is reported, does not block the writer, and is retried later", async () => {
   const { state, subject, grow } = checkpoints();
   grow(WAL_BYTES_STOP + 1);
   expect(state.holds).toBe(1);

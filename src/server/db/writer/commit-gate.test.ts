@@ -94,7 +94,7 @@ test("[DB340] each commit that changes the file has the next number, and one tha
   expect(rowOf(file).number).toBe(number + 1);
 });
 
-test("[DB340] the restart of a WAL is a commit with a number, after which the server goes on", async () => {
+test("[DB340] the restart of a WAL is a commit with a number, after which the server continues", async () => {
   const file = open();
   await insert(file, ["0"]);
   const first = rowOf(file);
@@ -106,7 +106,7 @@ test("[DB340] the restart of a WAL is a commit with a number, after which the se
   expect(rowOf(file)).toMatchObject({ number: first.number + 3, nonce: first.nonce });
 });
 
-test("[DB341] [DB343] a file of before gets the row when it is opened, and goes on across restarts with another nonce", async () => {
+test("[DB341] [DB343] a file without the row gets it when it is opened, and continues across restarts with another nonce", async () => {
   const path = join(directory, "a.db");
   {
     using old = new Database(path);
@@ -146,7 +146,7 @@ test("[DB343] a copy that was written to has another history, also where the num
   expect([other.nonce, other.place]).not.toEqual([one.nonce, one.place]);
 });
 
-test("[DB360] a file that was put back goes on above every number of its former history", async () => {
+test("[DB360] a file that was put back continues above every number of its former history", async () => {
   let file = open();
   await insert(file, ["a"]);
   const kept = rowOf(file);

@@ -91,7 +91,7 @@ export class Generations {
     void generation.server.stop(false).then(() => {
       this.#known = this.#known.filter((each) => each !== generation);
     });
-    // As the system does it: the last one takes the place of the one that goes.
+    // The system fills a gap with the last socket, so this does too.
     const place = this.#group.indexOf(generation);
     const last = this.#group.pop();
     if (last !== undefined && last !== generation) this.#group[place] = last;

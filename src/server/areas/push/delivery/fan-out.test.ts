@@ -92,7 +92,7 @@ test("[PU100] at a stop messages that wait for a service have failed and are log
   expect(rows.length).toBe(100);
 });
 
-test("[PU200] those that wait for a service end with the patience for their message; others go on", async () => {
+test("[PU200] messages that wait for a service end with their patience; others continue", async () => {
   let isOut = true;
   const { sentTo, fanOut, targets, advance } = world(() => (isOut ? refused() : { kind: "sent" }));
   const patience = new AbortController();

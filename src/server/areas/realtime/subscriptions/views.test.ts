@@ -22,7 +22,7 @@ test("[RT39] a view covers what was sent while there was no other view", () => {
   expect([30, 31].map((since) => views.covers(view("a"), since))).toEqual([false, true]);
 });
 
-test("[RT39] a subscription that goes on under an earlier view leaves doubt about what was sent meanwhile", () => {
+test("[RT39] a subscription that returns to an earlier view cannot tell what was sent in between", () => {
   const views = new Views();
   views.begin(view("a"), 10);
   views.begin(view("b"), 20);

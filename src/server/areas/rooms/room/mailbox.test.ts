@@ -70,7 +70,7 @@ test("[RM101] messages that wait are bounded by their length, in one room and in
   expect(all.chars).toBe(0);
 });
 
-test("[RM20] each task runs in the asynchronous context of whoever posted it, not in that of the task before it", async () => {
+test("[RM20] each task runs in the asynchronous context of its poster, not in that of the task before it", async () => {
   const mailbox = createMailbox();
   const context = new AsyncLocalStorage<string>();
   const gate = Promise.withResolvers<void>();

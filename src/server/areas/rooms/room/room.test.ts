@@ -332,7 +332,7 @@ test("[RM37] a room with a connected player does not expire, and has its whole t
   expect(await act(await enter("bob"), "count")).toMatchObject({ result: 101 });
 });
 
-test("[RM28] players() and onLeave get the user's role as of now, and the id of an open connection", async () => {
+test("[RM28] players() and onLeave get the user's current role, and the id of an open connection", async () => {
   const left: string[] = [];
   await begin({
     onLeave: (_room, player) => void left.push(player.role),
