@@ -149,13 +149,15 @@ export class ContinuousBackup {
     const cut = { at: clock.now(), place: engine.takePlace() };
     spool.watchRoom();
     this.#noteLoss();
+    const isLosing = spool.isLost;
     const rotated = spool.rotate();
     if (rotated !== null) this.#waiting.push(rotated);
     const files = [...this.#waiting];
     // Nothing leaves the machine before it is on its disk: a failure of power must not leave the store ahead.
     const skipped = await engine.syncCommits();
     const isFirst = !this.#hasStored;
-    const answer = await this.#run({ settings: this.#settings, takeOver, isFirst, files, skipped, cut, isLast });
+    const request = { settings: this.#settings, takeOver, isFirst, files, skipped, cut, isLosing, isLast };
+    const answer = await this.#run(request);
     for (const file of files) spool.done(file);
     this.#waiting = this.#waiting.slice(files.length);
     this.#hasStored = true;

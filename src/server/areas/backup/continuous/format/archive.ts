@@ -52,6 +52,8 @@ export class Archive {
     for (const { copy, isBase, pages, checksum, ...of } of description.copies) {
       const file = this.#fileOf(of, of.pageBytes);
       file.fulls.push(copy);
+      // One that was due is of an earlier state than the one that a comparison has made.
+      file.fulls.sort((one, other) => one.place - other.place);
       file.bytes += copy.bytes;
       file.entryBytes = 0;
       const { number, nonce, at, place } = copy;
@@ -78,13 +80,14 @@ export class Archive {
     }
     for (const { id, at, place } of description.removed) {
       const file = this.#byId.get(id);
-      if (file === undefined) continue;
+      if (file === undefined || file.removed !== null) continue;
       file.removed = { at, place };
       if (this.#byPath.get(file.path) === file) this.#byPath.delete(file.path);
     }
     manifest.plain.push(...description.plain);
     manifest.gaps.push(...description.gaps);
     manifest.missing = description.missing;
+    manifest.covered = description.covered ?? null;
     manifest.segments.push(facts);
   }
 

@@ -117,6 +117,8 @@ export interface SegmentDescription {
   removed: { id: string; path: string; at: number; place: number }[];
   plain: PlainVersion[];
   gaps: Gap[];
+  /** The last moment up to which every file is in the store. Missing: it was written by an earlier version. */
+  covered?: { at: number; place: number } | null;
   /** Contents of buckets that are not in the store yet. */
   missing: string[];
 }
@@ -155,6 +157,8 @@ export interface Manifest {
   segments: SegmentFacts[];
   plain: PlainVersion[];
   gaps: Gap[];
+  /** As in the last segment. */
+  covered?: { at: number; place: number } | null;
   missing: string[];
   /** Keys of contents that the server has removed, with the time at which that was noticed. */
   gone: [key: string, at: number][];

@@ -54,11 +54,16 @@ export function filesAt(archive: Archive, place: number | null): StoredFile[] {
   return [...byPath.values()];
 }
 
-/** Errors: BackupError if the moment lies in a gap of one of the files. */
-export function requireNoGap({ manifest }: Archive, files: readonly StoredFile[], place: number | null): void {
+/**
+ * Errors: BackupError if the moment lies in a gap of one of the files. `files` null: of any, since a file of which nothing is stored at
+ * that moment may have been there.
+ */
+export function requireNoGap({ manifest }: Archive, files: readonly StoredFile[] | null, place: number | null): void {
   if (place === null) return;
-  const ids = new Set(files.flatMap(({ id, formerIds }) => [id, ...formerIds]));
-  const gap = manifest.gaps.find(({ id, fromPlace, toPlace }) => ids.has(id) && fromPlace < place && place < toPlace);
+  const ids = files === null ? null : new Set(files.flatMap(({ id, formerIds }) => [id, ...formerIds]));
+  const gap = manifest.gaps.find(
+    ({ id, fromPlace, toPlace }) => (ids?.has(id) ?? true) && fromPlace < place && place < toPlace,
+  );
   if (gap === undefined) return;
   const [from, to] = [gap.from, gap.to].map((at) => new Date(at).toISOString());
   throw new BackupError(

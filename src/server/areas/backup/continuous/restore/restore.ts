@@ -60,7 +60,7 @@ export async function restoreContinuous(options: ContinuousRestore): Promise<Con
   const archive = await requireArchive(store);
   const moment = await momentOf(store, archive, at);
   const files = chosen(filesAt(archive, moment.place), archive, only);
-  requireNoGap(archive, files, moment.place);
+  requireNoGap(archive, only.length === 0 ? null : files, moment.place);
   const place = claimPlace(dataDirectory);
   let isDone = false;
   try {

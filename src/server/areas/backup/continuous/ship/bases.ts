@@ -8,8 +8,10 @@ export class Bases {
     this.#bytesMax = bytesMax;
   }
 
-  get(id: string, page: number): { page: Uint8Array; hash: string } | undefined {
-    return this.#versions.get(`${id} ${page}`);
+  /** Returns the version of a page with this hash; null: the page must be stored whole. */
+  get(id: string, page: number, hash: string): Uint8Array | null {
+    const known = this.#versions.get(`${id} ${page}`);
+    return known?.hash === hash ? known.page : null;
   }
 
   set(id: string, page: number, version: { page: Uint8Array; hash: string }): void {

@@ -47,14 +47,14 @@ export class Chain {
   readonly path: string;
   /** Page of the commit row. */
   #commitPage: number;
-  readonly #bases: Bases;
+  readonly #bases: Pick<Bases, "get" | "set">;
   hashes: PageHashes;
   last: Last | null;
 
   constructor(
     file: { id: string; path: string; commitPage: number },
     from: { hashes: PageHashes; last: Last | null },
-    bases: Bases,
+    bases: Pick<Bases, "get" | "set">,
   ) {
     this.id = file.id;
     this.path = file.path;
@@ -104,19 +104,23 @@ export class Chain {
     const inside = [...pages].filter(([page]) => page <= count).sort(([one], [other]) => one - other);
     const contents = new Uint8Array(inside.length * pageBytes);
     // Before the size changes: a page that goes and comes back has no base.
-    const bases = inside.map(([page]) => (page <= hashes.count ? this.#bases.get(this.id, page) : undefined));
+    const bases = inside.map(([page]) => {
+      if (kind === "full" || page > hashes.count) return null;
+      const hash = hashText(hashes.get(page));
+      const content = this.#bases.get(this.id, page, hash);
+      return content === null ? null : { content, hash };
+    });
     hashes.resize(count);
     const changed = inside.map(([page, content], index) => {
       const target = contents.subarray(index * pageBytes, (index + 1) * pageBytes);
       target.set(content);
-      const base = bases[index];
-      const known = base !== undefined && kind !== "full" && base.hash === hashText(hashes.get(page)) ? base : null;
+      const base = bases[index] ?? null;
       const hash = pageHash(page, content);
       const result = hashText(hash);
-      if (known !== null) applyDifference(target, known.page);
+      if (base !== null) applyDifference(target, base.content);
       hashes.set(page, hash);
       this.#bases.set(this.id, page, { page: content.slice(), hash: result });
-      return [page, known?.hash ?? null, result] as const;
+      return [page, base?.hash ?? null, result] as const;
     });
     const head: EntryHead = {
       kind,

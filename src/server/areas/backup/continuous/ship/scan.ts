@@ -38,7 +38,7 @@ export interface Scanned {
     | { kind: "copy"; copy: CopyFile; hashes: PageHashes };
 }
 
-interface ScanOptions {
+export interface ScanOptions {
   file: string;
   /** Identifies the file in the description of a copy; the commit row's id, if there is one, goes before it. */
   id: string;

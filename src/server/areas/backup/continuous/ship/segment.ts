@@ -24,6 +24,8 @@ export interface BuiltSegment {
   bytes: Uint8Array<ArrayBuffer>;
 }
 
+const lastPlace = ({ entries }: Part): number => entries.at(-1)?.head.place ?? 0;
+
 /** Collects what goes into the next segment. */
 export class SegmentBuilder {
   readonly #parts = new Map<string, Part>();
@@ -40,6 +42,18 @@ export class SegmentBuilder {
     return this.#parts.size + copies.length + renamed.length + removed.length + plain.length + gaps.length === 0;
   }
 
+  /** Files of which it has entries. */
+  get files(): { id: string; path: string }[] {
+    return [...this.#parts.values()].map(({ id, path }) => ({ id, path }));
+  }
+
+  /** Returns the ids of files with this path whose last entry is not after `place`. */
+  idsOf(path: string, place: number): string[] {
+    const parts = this.#parts.values().filter((part) => part.path === path && lastPlace(part) <= place);
+    const copies = this.copies.filter((one) => one.path === path && one.copy.place <= place);
+    return [...parts.map(({ id }) => id), ...copies.map(({ id }) => id)];
+  }
+
   add(file: { id: string; path: string }, entry: ChainEntry): void {
     const part = this.#parts.get(file.id) ?? { id: file.id, path: file.path, entries: [] };
     this.#parts.set(file.id, part);
@@ -52,9 +66,10 @@ export class SegmentBuilder {
     incarnation: string;
     previous: string | null;
     cut: { at: number; place: number };
+    covered: NonNullable<SegmentDescription["covered"]> | null;
     missing: string[];
   }): BuiltSegment {
-    const { counter, incarnation, previous, cut, missing } = facts;
+    const { counter, incarnation, previous, cut, covered, missing } = facts;
     const chunks: Uint8Array[] = [];
     const container = new ContainerWriter((bytes) => chunks.push(bytes));
     const parts = [...this.#parts.values()].map(({ id, path, entries }): SegmentPart => {
@@ -83,6 +98,7 @@ export class SegmentBuilder {
       removed: this.removed,
       plain: this.plain,
       gaps: this.gaps,
+      covered,
       missing,
     };
     const { sha256 } = container.finish(description);

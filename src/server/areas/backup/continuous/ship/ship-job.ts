@@ -3,6 +3,7 @@ import { reasonOf } from "../../../../../kernel/errors.ts";
 import { systemIds } from "../../../../../kernel/ids.ts";
 import { serveJobs } from "../../../../db/processes/program.ts";
 import { Displaced, ForeignPlace } from "../store/owner.ts";
+import { partsOf } from "./disk.ts";
 import { type PassRequest, Shipper } from "./shipper.ts";
 
 /** Why a pass has failed: another server has the place, or anything else, which may pass. */
@@ -17,7 +18,11 @@ let shipper: Shipper | null = null;
 export function start(): void {
   serveJobs<PassRequest>({
     async run(request) {
-      shipper ??= await Shipper.open(request, { clock: systemClock, ids: systemIds });
+      shipper ??= await Shipper.open(request, {
+        ...partsOf(request.settings, systemClock),
+        clock: systemClock,
+        ids: systemIds,
+      });
       return shipper.pass(request);
     },
     failureOf(cause): PassFailure {

@@ -1,13 +1,9 @@
-import { closeSync, existsSync, mkdirSync, openSync, readdirSync, readSync, rmSync } from "node:fs";
-import { join, relative, sep } from "node:path";
+import { relative, sep } from "node:path";
 import type { Clock } from "../../../../../kernel/clock.ts";
 import { reasonOf } from "../../../../../kernel/errors.ts";
 import type { Ids } from "../../../../../kernel/ids.ts";
 import { VERSION } from "../../../../../kernel/version.ts";
 import type { Owner } from "../../../../disk/owner-marker.ts";
-import { CONTINUOUS_FOLDER, scanFiles } from "../../layout.ts";
-import { stampOf } from "../capture/capture.ts";
-import { decodeRecords } from "../capture/records.ts";
 import { Archive, factsOf, lastOf, loadArchive } from "../format/archive.ts";
 import { ContainerWriter } from "../format/container.ts";
 import {
@@ -31,19 +27,16 @@ import {
   SEGMENTS_LISTED_MAX,
 } from "../limits.ts";
 import { claimPlace, requireClaim } from "../store/owner.ts";
-import { openStore, type Store, type StorePlace } from "../store/store.ts";
+import type { StorePlace } from "../store/store.ts";
 import { Bases } from "./bases.ts";
-import { Contents } from "./contents.ts";
-import { PlainFiles } from "./plain.ts";
+import type { ShipParts } from "./disk.ts";
 import { takeOutdated } from "./retention.ts";
 import { type BuiltSegment, SegmentBuilder } from "./segment.ts";
-import { HashTables } from "./tables.ts";
 import { TrackedFiles } from "./tracked.ts";
 import type { Cut } from "./tracked-file.ts";
 
 const ENDING = ".db";
 const D1 = "d1/";
-const COPY_ENDING = ".copy";
 
 /** Settings of the server, sent with each pass. */
 export interface ShipSettings {
@@ -66,6 +59,8 @@ export interface PassRequest {
   /** Paths of databases whose last commits may not be on the disk. */
   skipped: readonly string[];
   cut: Cut;
+  /** Whether records of commits before the cut were dropped, so that files have to be compared later. */
+  isLosing: boolean;
   /** Whether the server stops. */
   isLast: boolean;
 }
@@ -81,11 +76,9 @@ export interface PassAnswer {
   verifiedAt: number | null;
 }
 
-interface ShipperDeps {
+interface ShipperDeps extends Pick<ShipParts, "store" | "disk"> {
   settings: ShipSettings;
-  store: Store;
   clock: Clock;
-  ids: Ids;
 }
 
 /** Stores what the server hands over. It lives as long as its process. */
@@ -94,9 +87,8 @@ export class Shipper {
   readonly #incarnation: string;
   readonly #archive: Archive;
   readonly #tracked: TrackedFiles;
-  readonly #tables: HashTables;
-  readonly #plain: PlainFiles;
-  readonly #contents: Contents;
+  readonly #plain: ReturnType<ShipParts["plain"]>;
+  readonly #contents: ReturnType<ShipParts["contents"]>;
   #builder = new SegmentBuilder();
   /** A segment that could not be stored yet. */
   #unsent: BuiltSegment | null = null;
@@ -107,53 +99,58 @@ export class Shipper {
   #broken: string[] = [];
   #problems: string[] = [];
   #manifestAt = 0;
+  /** The last cut up to which every file is in the store; null: there is none yet. */
+  #covered: Cut | null;
   #reconciledAt: number | null = null;
   #prunedAt: number;
   /** Files that had a WAL when all were compared, and of which the server had said nothing. */
   readonly #suspects: string[] = [];
+  /** Files that were missing when all were compared, and of whose removal the server had said nothing. */
+  #missing: { id: string; path: string; cut: Cut }[] = [];
   readonly #d1 = new Map<string, string>();
 
-  private constructor(deps: ShipperDeps, opened: { archive: Archive; incarnation: string; wasAnothers: boolean }) {
+  private constructor(
+    deps: ShipperDeps & ShipParts & { ids: Ids; bases?: Pick<Bases, "get" | "set"> },
+    opened: { archive: Archive; incarnation: string; wasAnothers: boolean },
+  ) {
     this.#deps = deps;
     this.#archive = opened.archive;
     this.#incarnation = opened.incarnation;
     const { archive } = opened;
-    const { settings, store, ids, clock } = deps;
-    const { dataDirectory } = settings;
+    const { store, disk, tables, ids, clock, bases = new Bases(BASES_MAX_BYTES) } = deps;
     this.#prunedAt = clock.now();
-    this.#tables = new HashTables(dataDirectory);
-    this.#plain = new PlainFiles({ dataDirectory, store, archive });
-    this.#contents = new Contents({ dataDirectory, store, archive });
+    this.#covered = archive.manifest.covered ?? null;
+    this.#plain = deps.plain(archive);
+    this.#contents = deps.contents(archive);
     this.#tracked = new TrackedFiles({
-      dataDirectory,
       archive,
       store,
+      disk,
       ids,
-      tables: this.#tables,
-      bases: new Bases(BASES_MAX_BYTES),
+      tables,
+      bases,
       builder: () => this.#builder,
       nextCopyKey: (id) =>
         copyKey(id, lastOf(archive.manifest).counter + 1, `${this.#incarnation}-${++this.#copyCounter}`),
       onBroken: (path) => this.#broken.push(path),
+      coveredTo: () => this.#covered,
+      areCompared: () => this.#isCompared,
       reason: opened.wasAnothers ? "replaced" : "unread",
     });
   }
 
   /** Makes this process the one that stores, and reads what is stored. Errors: ForeignPlace, Displaced, those of the store. */
   static async open(
-    { settings, takeOver, isFirst }: PassRequest,
-    { clock, ids }: { clock: Clock; ids: Ids },
+    { settings, takeOver, isFirst }: Pick<PassRequest, "settings" | "takeOver" | "isFirst">,
+    deps: ShipParts & { clock: Clock; ids: Ids; bases?: Pick<Bases, "get" | "set"> },
   ): Promise<Shipper> {
-    const { dataDirectory, owner, server, keepDays } = settings;
-    const store = openStore(settings.to, clock);
-    const folder = join(dataDirectory, CONTINUOUS_FOLDER);
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
-    for (const name of readdirSync(folder)) if (name.endsWith(COPY_ENDING)) rmSync(join(folder, name));
+    const { owner, server, keepDays } = settings;
+    const { store, clock, ids } = deps;
     const incarnation = ids.uuid().slice(0, 13).replace("-", "");
     const { wasAnothers } = await claimPlace(store, { owner, incarnation, server }, { takeOver, isFirst, clock });
     const archive = (await loadArchive(store)) ?? new Archive(emptyManifest());
     Object.assign(archive.manifest, { incarnation, keepDays });
-    const shipper = new Shipper({ settings, store, clock, ids }, { archive, incarnation, wasAnothers });
+    const shipper = new Shipper({ ...deps, settings }, { archive, incarnation, wasAnothers });
     await shipper.#storeManifest();
     return shipper;
   }
@@ -167,19 +164,21 @@ export class Shipper {
     // What could not be stored by the last pass.
     await this.#flush(cut);
     // What comparisons have found is on the disk by now.
-    await this.#tracked.publish(cut, () => true);
+    await this.#tracked.publish(() => true);
     for (const file of request.files) await this.#consume(file, request);
     await this.#compare(cut, isLast);
     this.#builder.plain.push(...(await this.#plain.collect(cut)));
     await this.#tracked.publishCopies();
     await this.#settleContents(isLast ? LAST_CONTENTS_MS : request.settings.everyMs);
+    const isWhole = this.#isCompared && this.#tracked.areReady && !request.isLosing;
+    if (isWhole) this.#covered = cut;
     await this.#flush(cut);
     for (const { path } of request.files) this.#consumed.delete(path);
     this.#tracked.save(cut.at, { isLast });
     if (!isLast) this.#tracked.copyDue(cut);
-    await this.#keepManifest(cut, isLast);
+    await this.#keepManifest(cut, { isLast, isWhole });
     const { manifest } = this.#archive;
-    const hasMore = this.#suspects.length > 0 || !this.#tracked.areReady || !this.#builder.isEmpty;
+    const hasMore = !this.#isCompared || !this.#tracked.areReady || !this.#builder.isEmpty;
     const { verifiedAt } = manifest;
     return { uploads: this.#uploads, hasMore, broken: this.#broken, problems: this.#problems, verifiedAt };
   }
@@ -193,31 +192,27 @@ export class Shipper {
       this.#broken.push("*");
     }
     const left = new Set(skipped.map((path) => relative(settings.dataDirectory, path).split(sep).join("/")));
-    const descriptor = openSync(file.path, "r");
-    try {
-      const read = (offset: number, length: number): Uint8Array<ArrayBuffer> => {
-        const bytes = new Uint8Array(length);
-        readSync(descriptor, bytes, 0, length, offset);
-        return bytes;
-      };
-      for (const { record, content } of decodeRecords(file.bytes, read)) {
-        if (left.has(`${record.path}${ENDING}`)) continue;
-        if (record.type === "content") this.#contents.add(record.path);
-        else this.#tracked.take(record, content);
-        if (this.#builder.bytes > SEGMENT_MAX_BYTES) await this.#flush(cut);
-      }
-      this.#consumed.add(file.path);
-    } finally {
-      closeSync(descriptor);
+    for (const { record, content } of this.#deps.disk.records(file)) {
+      if (left.has(`${record.path}${ENDING}`)) continue;
+      if (record.type === "content") this.#contents.add(record.path);
+      else this.#tracked.take(record, content);
+      if (this.#builder.bytes > SEGMENT_MAX_BYTES) await this.#flush(cut);
     }
+    this.#consumed.add(file.path);
   }
 
   /** Compares files with what is stored: all of them at first and each hour, those of d1 whenever they have changed. */
   async #compare(cut: Cut, isLast: boolean): Promise<void> {
-    const { clock } = this.#deps;
+    const { clock, disk } = this.#deps;
     const isDue = this.#reconciledAt === null || cut.at - this.#reconciledAt >= RECONCILE_EVERY_MS;
     const former = this.#suspects.splice(0);
+    const missing = this.#missing.splice(0);
     if (isDue) this.#reconcile(cut);
+    // What the server has removed since that cut, it has said by now, with the place.
+    for (const one of isLast ? [...missing, ...this.#missing.splice(0)] : missing) {
+      const isBack = disk.exists(one.path) && this.#archive.byPath(one.path)?.id === one.id;
+      if (!isBack) this.#tracked.end(one, one.cut);
+    }
     // If the server had one of them open, it has said so by now: a crash has left its WAL. At a stop all files are closed.
     for (const path of isLast ? [...former, ...this.#suspects.splice(0)] : former) {
       if (!this.#tracked.has(path)) this.#tracked.visit(path, null);
@@ -228,45 +223,41 @@ export class Shipper {
     this.#tracked.scan(cut, {
       isOver: (bytes) => bytes > SEGMENT_MAX_BYTES || clock.now() - startedAt > SCAN_PASS_MS,
       onFailure: (path, cause) => {
-        if (existsSync(join(this.#deps.settings.dataDirectory, `${path}${ENDING}`))) {
-          this.#problems.push(`${path} could not be compared: ${reasonOf(cause)}`);
-        }
+        this.#problems.push(`${path} could not be compared: ${reasonOf(cause)}`);
       },
     });
     // Each commit of d1 is synced before it can be read, and so is a file that has been closed.
-    await this.#tracked.publish(cut, (path) => isLast || path.startsWith(D1));
+    await this.#tracked.publish((path) => isLast || path.startsWith(D1));
+  }
+
+  /** Whether all files were compared, and nothing is left of that. */
+  get #isCompared(): boolean {
+    return this.#reconciledAt !== null && this.#suspects.length + this.#missing.length === 0;
   }
 
   #reconcile(cut: Cut): void {
-    const { dataDirectory } = this.#deps.settings;
+    const { disk } = this.#deps;
     const present = new Set<string>();
-    for (const { path, kind } of scanFiles(dataDirectory)) {
-      if (kind !== "database") continue;
-      const name = path.slice(0, -ENDING.length);
-      present.add(name);
-      const file = join(dataDirectory, path);
-      const isClosed = !existsSync(`${file}-wal`);
+    for (const path of disk.databases("")) {
+      present.add(path);
       if (path.startsWith(D1)) continue;
-      if (isClosed) this.#tracked.visit(name, stampOf(file));
-      else if (this.#reconciledAt === null) this.#suspects.push(name);
+      if (!disk.isOpen(path)) this.#tracked.visit(path, disk.stamp(path));
+      else if (this.#reconciledAt === null) this.#suspects.push(path);
     }
-    for (const { path, removed } of this.#archive.manifest.files) {
-      if (removed === null && !present.has(path) && !existsSync(join(dataDirectory, `${path}${ENDING}`))) {
-        this.#tracked.remove(path, cut);
-      }
+    const stored = this.#archive.manifest.files.filter(({ removed }) => removed === null);
+    for (const { id, path } of [...stored, ...this.#builder.files]) {
+      if (!present.has(path) && !disk.exists(path)) this.#missing.push({ id, path, cut });
     }
     this.#reconciledAt = cut.at;
   }
 
   #lookAtD1(): void {
-    const { dataDirectory } = this.#deps.settings;
-    for (const { path, kind } of scanFiles(dataDirectory, D1.slice(0, -1))) {
-      if (kind !== "database") continue;
-      const file = join(dataDirectory, path);
-      const state = JSON.stringify([stampOf(file), stampOf(`${file}-wal`)]);
+    const { disk } = this.#deps;
+    for (const path of disk.databases(D1.slice(0, -1))) {
+      const state = JSON.stringify([disk.stamp(path), disk.walStamp(path)]);
       if (this.#d1.get(path) === state) continue;
       this.#d1.set(path, state);
-      this.#tracked.look(path.slice(0, -ENDING.length));
+      this.#tracked.look(path);
     }
   }
 
@@ -289,6 +280,7 @@ export class Shipper {
       incarnation: this.#incarnation,
       previous,
       cut,
+      covered: this.#covered,
       missing,
     });
     this.#builder = new SegmentBuilder();
@@ -306,10 +298,9 @@ export class Shipper {
   }
 
   /** Stores the manifest each minute, at a stop, and when the first copies are complete. */
-  async #keepManifest(cut: Cut, isLast: boolean): Promise<void> {
+  async #keepManifest(cut: Cut, { isLast, isWhole }: { isLast: boolean; isWhole: boolean }): Promise<void> {
     const { manifest } = this.#archive;
-    const isFirstWhole =
-      manifest.from === null && this.#reconciledAt !== null && this.#suspects.length === 0 && this.#tracked.areReady;
+    const isFirstWhole = manifest.from === null && isWhole;
     if (isFirstWhole) Object.assign(manifest, { from: cut.at, fromPlace: cut.place });
     if (!isLast && !isFirstWhole && cut.at - this.#manifestAt < MANIFEST_EVERY_MS) return;
     const isPruning = !isLast && cut.at - this.#prunedAt >= RETENTION_EVERY_MS;
@@ -349,6 +340,7 @@ export class Shipper {
     const { manifest } = this.#archive;
     manifest.writtenAt = clock.now();
     manifest.missing = this.#contents.missing;
+    manifest.covered = this.#covered;
     await requireClaim(store, this.#incarnation);
     await store.put(MANIFEST_KEY, containerOf(manifest).content);
     this.#manifestAt = manifest.writtenAt;
@@ -376,6 +368,7 @@ const emptyManifest = (): Manifest => ({
   segments: [],
   plain: [],
   gaps: [],
+  covered: null,
   missing: [],
   gone: [],
   verifiedAt: null,

@@ -21,7 +21,9 @@ export interface Tracked {
    * - `scanned`: it was, and what was found is stored with the next pass, whose sync covers it.
    */
   state: "ready" | "unknown" | "scanned";
-  scanned: Scanned | null;
+  scanned: (Scanned & { cut: Cut }) | null;
+  /** Whether the file was not there when it was to be compared. */
+  isGone: boolean;
   reason: GapReason;
   /** Place of the opening; null: the file is closed. */
   openedPlace: number | null;

@@ -1,10 +1,6 @@
-import { rmSync } from "node:fs";
-import { join } from "node:path";
 import { unreachable } from "../../../../../kernel/errors.ts";
 import type { Ids } from "../../../../../kernel/ids.ts";
-import { CONTINUOUS_FOLDER } from "../../layout.ts";
 import type { FileRecord, FileStamp } from "../capture/records.ts";
-import type { Archive } from "../format/archive.ts";
 import type { Position } from "../format/entries.ts";
 import type { GapReason, StoredFile } from "../format/manifest.ts";
 import { PageHashes } from "../format/pages.ts";
@@ -14,21 +10,15 @@ import {
   TABLE_SAVED_AT_ONCE_BYTES,
   TABLE_SAVED_EVERY_MS,
 } from "../limits.ts";
-import type { Store } from "../store/store.ts";
 import type { Bases } from "./bases.ts";
 import { Chain, commitsOf, FRAME_HEADER_BYTES } from "./chain.ts";
-import { type Scanned, scanFile } from "./scan.ts";
-import type { SegmentBuilder } from "./segment.ts";
-import type { HashTables } from "./tables.ts";
+import type { ShipParts } from "./disk.ts";
+import { Endings, type EndingsDeps } from "./endings.ts";
+import type { Scanned } from "./scan.ts";
 import { type Cut, follows, isSame, pageBytesOf, type Tracked } from "./tracked-file.ts";
 
-interface TrackedDeps {
-  dataDirectory: string;
-  archive: Archive;
-  tables: HashTables;
-  bases: Bases;
-  builder: () => SegmentBuilder;
-  store: Store;
+interface TrackedDeps extends Pick<ShipParts, "disk" | "store">, EndingsDeps {
+  bases: Pick<Bases, "get" | "set">;
   ids: Ids;
   /** Returns the name of the next copy. */
   nextCopyKey: (id: string) => string;
@@ -40,10 +30,12 @@ interface TrackedDeps {
 /** Follows each database file: what of it is in the store, and what comes next. */
 export class TrackedFiles {
   readonly #deps: TrackedDeps;
+  readonly #endings: Endings;
   readonly #files = new Map<string, Tracked>();
 
   constructor(deps: TrackedDeps) {
     this.#deps = deps;
+    this.#endings = new Endings(deps);
   }
 
   /** Whether every file is as the store, or entries that wait, have it. */
@@ -99,17 +91,37 @@ export class TrackedFiles {
     else if (known.state === "ready") known.state = "unknown";
   }
 
-  remove(path: string, { at, place }: Cut): void {
-    const { archive, builder, tables } = this.#deps;
+  remove(path: string, cut: Cut): void {
+    const { archive, builder } = this.#deps;
+    const { place } = cut;
     const file = this.#files.get(path);
-    const id = file?.chain?.id ?? archive.byPath(path)?.id;
+    const stored = archive.byPath(path);
     // A record that comes again is older than the file that has the name now.
     if (file !== undefined && file.lastOpenedPlace > place) return;
+    if (stored !== undefined && stored.last.place > place) return;
+    const isAgreed = file === undefined ? this.#endings.wasClosed(stored) : file.state === "ready";
     this.#files.delete(path);
     this.#dropCopy(file);
-    if (id === undefined || (archive.byId(id)?.removed ?? null) !== null) return;
-    builder().removed.push({ id, path, at, place });
-    tables.forget(id);
+    const id = file?.chain?.id ?? stored?.id;
+    for (const other of builder().idsOf(path, place)) if (other !== id) this.#endings.end(other, path, cut);
+    if (id === undefined || !this.#endings.end(id, path, cut)) return;
+    // It was to be compared, which can no longer be done.
+    const last = file?.chain?.last ?? stored?.last ?? null;
+    if (isAgreed || last === null) return;
+    const covered = this.#deps.coveredTo();
+    const from = covered !== null && covered.place > last.place ? covered : last;
+    this.#endings.gap({ id, path, reason: file?.reason ?? "unread" }, from, cut);
+  }
+
+  /** Ends a file of the store that is missing, and of whose removal nothing was said; the path may be another file's by now. */
+  end({ id, path }: Pick<StoredFile, "id" | "path">, cut: Cut): void {
+    const file = this.#files.get(path);
+    if (file?.chain?.id === id) {
+      if (file.lastOpenedPlace > cut.place) return;
+      this.#files.delete(path);
+      this.#dropCopy(file);
+    }
+    this.#endings.endUnseen(id, path, cut);
   }
 
   /** Compares files that have to be, until `isOver`. Errors go to `onFailure`: the next pass tries again. */
@@ -125,22 +137,25 @@ export class TrackedFiles {
     for (const file of this.#files.values()) {
       if (file.state !== "unknown") continue;
       try {
-        file.scanned = this.#scanOf(file, cut, { asCopy: false });
+        file.scanned = { ...this.#scanOf(file, cut, { asCopy: false }), cut };
         file.state = "scanned";
         const { found } = file.scanned;
         if (found.kind === "full" || found.kind === "changed")
           bytes += found.changed.pages.size * file.scanned.pageBytes;
       } catch (cause) {
-        onFailure(file.path, cause);
+        // A file that was removed meanwhile is said to be removed by a later record, or found missing.
+        if (this.#deps.disk.exists(file.path)) onFailure(file.path, cause);
+        else if (file.isGone) this.#files.delete(file.path);
+        else file.isGone = true;
       }
       if (isOver(bytes)) return;
     }
   }
 
   /** Stores what comparisons have found. `only`: of which files. */
-  async publish(cut: Cut, only: (path: string) => boolean): Promise<void> {
+  async publish(only: (path: string) => boolean): Promise<void> {
     for (const file of this.#files.values()) {
-      if (file.state === "scanned" && only(file.path)) await this.#publish(file, cut);
+      if (file.state === "scanned" && only(file.path)) await this.#publish(file);
     }
   }
 
@@ -149,7 +164,9 @@ export class TrackedFiles {
     for (const file of this.#files.values()) {
       if (file.state !== "ready" || file.copy !== null || file.chain?.last == null || !this.#isCopyDue(file, cut))
         continue;
-      const { row, pages, found } = this.#scanOf(file, cut, { asCopy: true });
+      const copied = this.#copyOf(file, cut);
+      if (copied === null) continue;
+      const { row, pages, found } = copied;
       if (found.kind !== "copy") return;
       const { last } = file.chain;
       const position = row ?? last;
@@ -218,6 +235,7 @@ export class TrackedFiles {
     const known = this.#files.get(path);
     if (known !== undefined && known.lastOpenedPlace >= place) return;
     if (record.isNew && this.#deps.archive.byId(id) === undefined) {
+      this.#endings.replaced(path, id, record);
       this.#files.set(path, this.#made(record, content));
       return;
     }
@@ -259,13 +277,25 @@ export class TrackedFiles {
     const entry = chain.full({ number: 0, nonce: 0, at, place }, { pages, count }, pageBytes);
     this.#deps.builder().add({ id, path }, entry);
     const opened = { openedPlace: place, lastOpenedPlace: place, stamp: null, frames: null };
-    return { path, id, chain, state: "ready", scanned: null, reason: "unread", ...opened, copy: null, saved: null };
+    return {
+      path,
+      id,
+      chain,
+      state: "ready",
+      scanned: null,
+      reason: "unread",
+      ...opened,
+      copy: null,
+      saved: null,
+      isGone: false,
+    };
   }
 
   /** Takes up a file again, if it is as the store has it. */
   #resumed(path: string, stamp: FileStamp | null, opened: { id: string; page: number } | null): Tracked {
     const { archive, tables, bases } = this.#deps;
-    const stored = opened === null ? archive.byPath(path) : (archive.byId(opened.id) ?? this.#renamed(path, opened.id));
+    const stored =
+      opened === null ? archive.byPath(path) : (archive.byId(opened.id) ?? this.#endings.renamed(path, opened.id));
     const known = stored === undefined || stored.removed !== null ? null : tables.read(stored.id, stored.last.entry);
     const file: Tracked = {
       path,
@@ -280,6 +310,7 @@ export class TrackedFiles {
       frames: null,
       copy: null,
       saved: null,
+      isGone: false,
     };
     if (stored === undefined || known === null) return file;
     file.chain = new Chain(
@@ -292,14 +323,6 @@ export class TrackedFiles {
       file.stamp = stamp;
     }
     return file;
-  }
-
-  /** Returns the file with this path, if nothing was committed to it, so that it has no id yet, and gives it one. */
-  #renamed(path: string, to: string): StoredFile | undefined {
-    const stored = this.#deps.archive.byPath(path);
-    if (stored === undefined || stored.last.number !== 0 || path.startsWith("d1/")) return undefined;
-    this.#deps.builder().renamed.push({ id: stored.id, to });
-    return stored;
   }
 
   #frames(record: Extract<FileRecord, { type: "frames" }>, content: Uint8Array<ArrayBuffer>): void {
@@ -355,7 +378,7 @@ export class TrackedFiles {
 
   #dropCopy(file: Tracked | undefined): void {
     if (file === undefined || file.copy === null) return;
-    rmSync(file.copy.file.path, { force: true });
+    this.#deps.disk.removeCopy(file.copy.file.path);
     file.copy = null;
   }
 
@@ -383,26 +406,38 @@ export class TrackedFiles {
     return stored.entryBytes > bytes + ENTRIES_OVER_COPY_BYTES || at - copied.at > COPY_AGE_MAX_MS;
   }
 
-  #scanOf(file: Tracked, { at, place }: Cut, { asCopy }: { asCopy: boolean }): Scanned {
-    const { dataDirectory, ids } = this.#deps;
-    if (file.id === "") file.id = ids.uuid();
-    return scanFile({
-      file: join(dataDirectory, `${file.path}.db`),
-      id: file.id,
-      path: file.path,
-      known: file.chain?.hashes ?? null,
-      temporary: join(dataDirectory, CONTINUOUS_FOLDER, `${file.id}.copy`),
-      // One of d1 has numbers of its own.
-      position: { number: (file.chain?.last?.number ?? 0) + 1, nonce: 0, at, place },
-      asCopy,
-    });
+  /** Copies a file; null: it was removed meanwhile. */
+  #copyOf(file: Tracked, cut: Cut): Scanned | null {
+    try {
+      return this.#scanOf(file, cut, { asCopy: true });
+    } catch (cause) {
+      if (this.#deps.disk.exists(file.path)) throw cause;
+      return null;
+    }
   }
 
-  async #publish(file: Tracked, cut: Cut): Promise<void> {
+  #scanOf(file: Tracked, { at, place }: Cut, { asCopy }: { asCopy: boolean }): Scanned {
+    const { disk, ids } = this.#deps;
+    if (file.id === "") file.id = ids.uuid();
+    const { chain } = file;
+    const options = {
+      id: file.id,
+      // One of d1 has numbers of its own.
+      position: { number: (chain?.last?.number ?? 0) + 1, nonce: 0, at, place },
+      asCopy,
+    };
+    const scanned = disk.scan(file.path, { ...options, known: chain?.hashes ?? null });
+    const isOther = chain !== null && (scanned.row?.file || file.id) !== chain.id;
+    // The chain of another file begins with every page.
+    return isOther && !asCopy ? disk.scan(file.path, { ...options, known: null }) : scanned;
+  }
+
+  async #publish(file: Tracked): Promise<void> {
     const { builder, bases, archive } = this.#deps;
     const { scanned } = file;
     if (scanned === null) return;
-    const { row, found, pageBytes, commitPage, stamp } = scanned;
+    // That of the comparison: commits that were made since have higher places, and follow.
+    const { row, found, pageBytes, commitPage, stamp, cut } = scanned;
     const isAhead = row !== null && row.number !== 0 && row.number < (file.chain?.last?.number ?? 0);
     const id = row?.file || file.id;
     const before = file.chain !== null && file.chain.id === id ? file.chain : null;
@@ -418,7 +453,9 @@ export class TrackedFiles {
       builder().add(chain, chain.full(position, found.changed, pageBytes));
     else if (found.kind === "copy") await this.#publishBase(chain, { position, scanned, found });
     if (found.kind !== "equal") this.#noteGap(file, { id, last, position, isAhead });
-    this.#replaced(file, id, cut);
+    // One of d1 has said nothing of the id that its first commit has given it.
+    if (archive.byId(id) === undefined && archive.byPath(file.path)?.id !== id) this.#endings.renamed(file.path, id);
+    this.#endings.replaced(file.path, id, cut);
     file.id = id;
     file.chain = chain;
     file.scanned = null;
@@ -434,12 +471,12 @@ export class TrackedFiles {
       found,
     }: { position: Position; scanned: Scanned; found: Extract<Scanned["found"], { kind: "copy" }> },
   ): Promise<void> {
-    const { store, builder, nextCopyKey } = this.#deps;
+    const { disk, store, builder, nextCopyKey } = this.#deps;
     const { pageBytes, pages } = scanned;
     const key = nextCopyKey(chain.id);
     const { path, sha256, bytes } = found.copy;
     await store.putFile(key, path);
-    rmSync(path, { force: true });
+    disk.removeCopy(path);
     const { checksum } = found.hashes;
     const of = { id: chain.id, path: chain.path, pageBytes, pages, checksum, isBase: true };
     builder().copies.push({ ...of, copy: { ...position, key, sha256, isSegment: false, bytes } });
@@ -447,21 +484,14 @@ export class TrackedFiles {
     chain.last = { ...position, pages, checksum, entry: sha256 };
   }
 
-  /** Notes which moments are missing. Files of d1 have no single commits in the first place. */
+  /**
+   * Notes which moments are missing: those since the last state that is stored, or since all files were, where nothing is known of
+   * this one. Files of d1 have no single commits in the first place.
+   */
   #noteGap(file: Tracked, found: { id: string; last: Chain["last"]; position: Position; isAhead: boolean }): void {
     const { id, last, position, isAhead } = found;
-    if (last === null || last.entry === "" || file.path.startsWith("d1/")) return;
-    const { at: to, place: toPlace } = position;
-    const { at: from, place: fromPlace } = last;
-    const reason = isAhead ? "store_ahead" : file.reason;
-    this.#deps.builder().gaps.push({ id, file: file.path, from, to, fromPlace, toPlace, reason });
-  }
-
-  /** Ends the file that had this path before. */
-  #replaced(file: Tracked, id: string, { at, place }: Cut): void {
-    const former = this.#deps.archive.byPath(file.path);
-    if (former === undefined || former.id === id) return;
-    this.#deps.builder().removed.push({ id: former.id, path: file.path, at, place });
-    this.#deps.tables.forget(former.id);
+    const from = last === null || last.entry === "" ? this.#deps.coveredTo() : last;
+    if (from === null || from.place >= position.place || file.path.startsWith("d1/")) return;
+    this.#endings.gap({ id, path: file.path, reason: isAhead ? "store_ahead" : file.reason }, from, position);
   }
 }

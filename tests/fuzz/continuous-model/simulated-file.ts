@@ -1,0 +1,68 @@
+import type { FileStamp } from "../../../src/server/areas/backup/continuous/capture/records.ts";
+import { FRAME_HEADER_BYTES } from "../../../src/server/areas/backup/continuous/ship/chain.ts";
+import type { CommitRow } from "../../../src/server/areas/backup/continuous/ship/commit-row.ts";
+
+export const PAGE_BYTES = 512;
+/** Page of the commit row; page 1 has the header. */
+export const COMMIT_PAGE = 2;
+const PAGE_BYTES_OFFSET = 16;
+
+/** Pages of a database. Neither the list nor a page is ever changed: a commit makes another list. */
+export type Pages = readonly Uint8Array<ArrayBuffer>[];
+
+/** A database file of the model. */
+export interface SimulatedFile {
+  path: string;
+  id: string;
+  row: CommitRow;
+  pages: Pages;
+  /** null: the file is closed. */
+  opened: { place: number; nonce: number } | null;
+  wal: { salts: number; frames: number };
+  /** Whether a kill has left frames in the WAL. */
+  hasLeftWal: boolean;
+  stamp: FileStamp;
+  /** State on the disk; null: the file is not there. */
+  durable: { row: CommitRow; pages: Pages; id: string; events: number } | null;
+}
+
+/** Makes the page that SQLite makes of a commit row. */
+export function commitPageOf({ number, nonce, at, place, file }: CommitRow): Uint8Array<ArrayBuffer> {
+  const page = Buffer.alloc(PAGE_BYTES);
+  const text = Buffer.from(file);
+  const head = Buffer.from([7, 0, 6, 6, 6, 6, 13 + 2 * text.byteLength]);
+  const integers = Buffer.alloc(32);
+  for (const [index, value] of [number, nonce, at, place].entries()) integers.writeBigInt64BE(BigInt(value), index * 8);
+  const record = Buffer.concat([head, integers, text]);
+  const cell = Buffer.concat([Buffer.from([record.byteLength, 0]), record]);
+  page[0] = 0x0d;
+  page.writeUInt16BE(1, 3);
+  page.writeUInt16BE(PAGE_BYTES - cell.byteLength, 8);
+  cell.copy(page, PAGE_BYTES - cell.byteLength);
+  return new Uint8Array(page);
+}
+
+export function headerPage(): Uint8Array<ArrayBuffer> {
+  const page = Buffer.alloc(PAGE_BYTES);
+  page.write("SQLite format 3\0");
+  page.writeUInt16BE(PAGE_BYTES, PAGE_BYTES_OFFSET);
+  return new Uint8Array(page);
+}
+
+/** Makes the frames of one commit. */
+export function framesOf(changed: readonly number[], pages: Pages): Uint8Array<ArrayBuffer> {
+  const frameBytes = FRAME_HEADER_BYTES + PAGE_BYTES;
+  const frames = new Uint8Array(changed.length * frameBytes);
+  const view = new DataView(frames.buffer);
+  for (const [index, number] of changed.entries()) {
+    view.setUint32(index * frameBytes, number);
+    view.setUint32(index * frameBytes + 4, index === changed.length - 1 ? pages.length : 0);
+    frames.set(pages[number - 1] ?? new Uint8Array(PAGE_BYTES), index * frameBytes + FRAME_HEADER_BYTES);
+  }
+  return frames;
+}
+
+export const joined = (pages: Pages): Uint8Array<ArrayBuffer> => new Uint8Array(Buffer.concat(pages));
+
+export const areEqual = (one: Pages, other: Pages): boolean =>
+  one.length === other.length && one.every((page, index) => Buffer.compare(page, other[index] ?? page) === 0);

@@ -1,0 +1,470 @@
+import { zstdCompressSync } from "node:zlib";
+import type { SpoolRecord } from "../../../src/server/areas/backup/continuous/capture/records.ts";
+import { ContainerWriter } from "../../../src/server/areas/backup/continuous/format/container.ts";
+import {
+  type CopyDescription,
+  FORMAT,
+  FORMAT_VERSION,
+} from "../../../src/server/areas/backup/continuous/format/manifest.ts";
+import { hashText, PageHashes, pageHash } from "../../../src/server/areas/backup/continuous/format/pages.ts";
+import { BASES_MAX_BYTES } from "../../../src/server/areas/backup/continuous/limits.ts";
+import { Bases } from "../../../src/server/areas/backup/continuous/ship/bases.ts";
+import type { ShipDisk, ShipParts } from "../../../src/server/areas/backup/continuous/ship/disk.ts";
+import type { Scanned } from "../../../src/server/areas/backup/continuous/ship/scan.ts";
+import { Shipper, type ShipSettings } from "../../../src/server/areas/backup/continuous/ship/shipper.ts";
+import type { KnownFile } from "../../../src/server/areas/backup/continuous/ship/tables.ts";
+import type { Random } from "../../support/random.ts";
+import {
+  COMMIT_PAGE,
+  commitPageOf,
+  framesOf,
+  headerPage,
+  joined,
+  PAGE_BYTES,
+  type Pages,
+  type SimulatedFile,
+} from "./simulated-file.ts";
+import { SimulatedStore } from "./simulated-store.ts";
+
+/** Rules on which continuous backup rests; each can be switched off. */
+export const RULES = [
+  "sync before upload",
+  "base check",
+  "order over files",
+  "comparison after a change outside the WAL",
+  "entry of a deletion",
+  "commits of d1",
+  "commits of jobs",
+] as const;
+export type Rule = (typeof RULES)[number];
+
+/** One change of a file, in the order in which they happened. pages null: the file was removed. */
+export interface Happened {
+  path: string;
+  place: number;
+  at: number;
+  pages: Pages | null;
+}
+
+interface Spooled {
+  path: string;
+  bytes: number;
+  isAfterLoss: boolean;
+  records: { record: SpoolRecord; content: Uint8Array<ArrayBuffer> }[];
+}
+
+const PATHS = ["system", "jobs", "databases/shared", "databases/t/a", "databases/t/b", "d1/x"];
+const LASTING = new Set(["system", "jobs", "databases/shared", "d1/x"]);
+const PAGES_MAX = 9;
+const LARGE_PAGES = 3;
+const START = Date.UTC(2026, 0, 1);
+const NO_BYTES = new Uint8Array(0);
+const isD1 = (path: string): boolean => path.startsWith("d1/");
+
+/** A base whose content is not looked at. */
+class UncheckedBases extends Bases {
+  readonly #pages = new Map<string, Uint8Array>();
+  override get(id: string, page: number): Uint8Array | null {
+    return this.#pages.get(`${id} ${page}`) ?? null;
+  }
+  override set(id: string, page: number, version: { page: Uint8Array; hash: string }): void {
+    this.#pages.set(`${id} ${page}`, version.page);
+  }
+}
+
+/** A server with its databases, disk and clock, and the process that stores: everything but that process is simulated. */
+export class SimulatedServer {
+  readonly store: SimulatedStore;
+  readonly files = new Map<string, SimulatedFile>();
+  happened: Happened[] = [];
+  /** Places of the cuts whose passes have stored everything before. */
+  readonly cuts: number[] = [];
+  now = START;
+  readonly #random: Random;
+  readonly #off: Rule | null;
+  #order = START * 1000;
+  #records: Spooled["records"] = [];
+  #waiting: Spooled[] = [];
+  #spoolCount = 0;
+  /** Whether records are dropped, because the disk is full. */
+  #isLost = false;
+  #hasRoom = false;
+  #isAfterLoss = false;
+  #shipper: Shipper | null = null;
+  #hasStored = false;
+  #server = "";
+  #stamps = 0;
+  readonly #tables = new Map<
+    string,
+    { words: Uint32Array<ArrayBuffer>; pageBytes: number } & Omit<KnownFile, "hashes">
+  >();
+
+  constructor(random: Random, off: Rule | null) {
+    this.#random = random;
+    this.#off = off;
+    this.store = new SimulatedStore(random);
+    this.#start();
+  }
+
+  /** Does something at random. */
+  step(): void {
+    const random = this.#random;
+    this.#passTime();
+    const file = this.files.get(random.pick(PATHS));
+    const chance = random.below(100);
+    if (file === undefined) this.#create(random.pick(PATHS));
+    else if (file.opened === null) this.#openOrChange(file);
+    else if (chance < 70) this.#commit(file, 1 + random.below(3));
+    else if (chance < 82) this.#restartWal(file);
+    else if (chance < 92) this.#close(file);
+    else if (!LASTING.has(file.path)) this.#remove(file);
+    if (random.chance(0.02)) this.#isLost = true;
+  }
+
+  /** Ends the server, and what it had not handed over; `isPowerCut`: also what was not synced. */
+  kill({ isPowerCut }: { isPowerCut: boolean }): void {
+    this.#records = [];
+    this.#waiting = [];
+    [this.#isLost, this.#isAfterLoss] = [false, false];
+    this.#shipper = null;
+    for (const file of this.files.values()) {
+      if (file.opened === null) continue;
+      if (isPowerCut) this.#undo(file);
+      file.hasLeftWal = file.wal.frames > 0;
+      file.opened = null;
+    }
+    if (isPowerCut && this.#random.chance(0.3)) this.#tables.clear();
+    this.#start();
+  }
+
+  /** Ends the storing process only. */
+  endShipper(): void {
+    this.#shipper = null;
+  }
+
+  /** Closes all files, stores everything, and begins anew. */
+  async stop(): Promise<void> {
+    for (const file of this.files.values()) if (file.opened !== null) this.#close(file);
+    const meanwhile = this.store.meanwhile;
+    this.store.meanwhile = () => {};
+    await this.pass({ isLast: true });
+    this.store.meanwhile = meanwhile;
+    this.kill({ isPowerCut: false });
+  }
+
+  heal(): void {
+    this.store.mood = "well";
+    this.store.meanwhile = () => {};
+    this.#hasRoom = true;
+  }
+
+  /** Hands over what was committed. Resolves to whether something waits for another pass; null: it failed. */
+  async pass({ isLast }: { isLast: boolean }): Promise<boolean | null> {
+    const cut = { at: this.now, place: this.#take() };
+    const isLosing = this.#isLost;
+    if (this.#records.length > 0 || this.#isAfterLoss) {
+      const path = `${++this.#spoolCount}`;
+      this.#waiting.push({ path, bytes: 0, isAfterLoss: this.#isAfterLoss, records: this.#records });
+      [this.#records, this.#isAfterLoss] = [[], false];
+    }
+    // Records are written again with the next file.
+    if (this.#isLost && (this.#hasRoom || this.#random.chance(0.5))) [this.#isLost, this.#isAfterLoss] = [false, true];
+    const files = [...this.#waiting];
+    if (this.#off !== "sync before upload") for (const file of this.files.values()) this.#sync(file);
+    const isFirst = !this.#hasStored;
+    const request = { settings: this.#settings(), takeOver: false, isFirst, files, skipped: [], cut, isLosing, isLast };
+    try {
+      this.#shipper ??= await Shipper.open(request, this.#parts());
+      const { hasMore } = await this.#shipper.pass(request);
+      this.#waiting = this.#waiting.slice(files.length);
+      this.#hasStored = true;
+      this.cuts.push(cut.place);
+      return hasMore;
+    } catch (cause) {
+      if (this.store.mood === "well") throw cause;
+      return null;
+    }
+  }
+
+  #start(): void {
+    this.#hasStored = false;
+    this.#server = this.#uuid();
+  }
+
+  #passTime(): void {
+    const random = this.#random;
+    const chance = random.below(1000);
+    if (chance < 20) this.now -= random.below(5000);
+    else if (chance < 30) this.now += 3_700_000;
+    else if (chance < 33) this.now += 90_000_000;
+    else this.now += random.below(400);
+  }
+
+  #take(): number {
+    if (this.#off === "order over files") return (this.now - START) * 1000 + START * 1000 + this.#random.below(1000);
+    this.#order = Math.max(this.#order + 1, this.now * 1000);
+    return this.#order;
+  }
+
+  #uuid(): string {
+    const hex = Array.from({ length: 32 }, () => this.#random.below(16).toString(16)).join("");
+    return hex.replace(/^(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-");
+  }
+
+  #spool(record: SpoolRecord, content: Uint8Array<ArrayBuffer> = NO_BYTES): void {
+    if (this.#isLost || isD1(record.path)) return;
+    if (this.#off === "commits of jobs" && record.path === "jobs" && record.type === "frames") return;
+    if (this.#off === "entry of a deletion" && record.type === "removed") return;
+    this.#records.push({ record, content });
+  }
+
+  #note(file: SimulatedFile, at: number, place: number): void {
+    this.happened.push({ path: file.path, at, place, pages: file.pages });
+    // A query of d1 is synced before anybody can read what it has changed.
+    if (isD1(file.path)) this.#sync(file);
+  }
+
+  #create(path: string): void {
+    if (this.files.has(path)) return;
+    const [id, at, place] = [this.#uuid(), this.now, this.#take()];
+    const row = { number: 0, nonce: 0, at: 0, place: 0, file: "" };
+    const file: SimulatedFile = {
+      path,
+      id,
+      row,
+      pages: [headerPage(), commitPageOf(row)],
+      opened: { place, nonce: this.#random.below(2 ** 40) },
+      wal: { salts: this.#random.below(2 ** 31), frames: 0 },
+      hasLeftWal: false,
+      stamp: this.#stamp(),
+      durable: null,
+    };
+    this.files.set(path, file);
+    this.#note(file, at, place);
+    this.#spool(
+      { type: "opened", path, file: id, page: COMMIT_PAGE, isNew: true, at, place, stamp: null },
+      joined(file.pages),
+    );
+  }
+
+  #openOrChange(file: SimulatedFile): void {
+    const random = this.#random;
+    const isOutside = random.chance(0.15);
+    const [at, place] = [this.now, this.#take()];
+    const isUnchanged = !file.hasLeftWal && (!isOutside || this.#off === "comparison after a change outside the WAL");
+    const stamp = isUnchanged ? file.stamp : null;
+    if (file.row.number === 0) file.id = this.#uuid();
+    if (file.hasLeftWal) file.stamp = this.#stamp();
+    file.opened = { place, nonce: random.below(2 ** 40) };
+    file.wal = { salts: random.below(2 ** 31), frames: 0 };
+    file.hasLeftWal = false;
+    // Such as VACUUM: pages change that no frame has.
+    if (isOutside) {
+      file.pages = file.pages.map((page, index) => (index < COMMIT_PAGE ? page : this.#content()));
+      if (!isUnchanged) file.stamp = this.#stamp();
+    }
+    const { path, id } = file;
+    this.#spool({ type: "opened", path, file: id, page: COMMIT_PAGE, isNew: false, at, place, stamp });
+    if (isOutside) {
+      this.#commit(file, 1);
+      this.#sync(file);
+    }
+    if (random.chance(0.3)) this.#commit(file, 1 + random.below(2));
+  }
+
+  /** Commits, and hands the frames of all of them over at once. */
+  #commit(file: SimulatedFile, count: number): void {
+    const random = this.#random;
+    const { opened, wal } = file;
+    if (opened === null) return;
+    const first = wal.frames;
+    const frames: Uint8Array[] = [];
+    for (let each = 0; each < count; each++) {
+      const [at, place] = [this.now, this.#take()];
+      const number = Math.max(file.row.number + 1, file.row.nonce === opened.nonce ? 0 : at * 1000);
+      file.row = { number, nonce: opened.nonce, at, place, file: file.id };
+      const pages = [...file.pages];
+      const changed = new Set<number>([COMMIT_PAGE]);
+      pages[COMMIT_PAGE - 1] = commitPageOf(file.row);
+      if (pages.length > 3 && random.chance(0.1)) pages.length = 3 + random.below(pages.length - 3);
+      for (let change = random.below(3); change >= 0; change--) {
+        const page = 3 + random.below(Math.min(pages.length, PAGES_MAX) - 1);
+        if (page > pages.length + 1) continue;
+        pages[page - 1] = this.#changed(pages[page - 1]);
+        changed.add(page);
+      }
+      file.pages = pages;
+      const own = framesOf([...changed], pages);
+      frames.push(own);
+      wal.frames += changed.size;
+      this.#note(file, at, place);
+      this.now += random.below(2);
+    }
+    const content = new Uint8Array(Buffer.concat(frames));
+    this.#spool({ type: "frames", path: file.path, pageBytes: PAGE_BYTES, first, salts: wal.salts }, content);
+  }
+
+  #changed(page: Uint8Array<ArrayBuffer> | undefined): Uint8Array<ArrayBuffer> {
+    const made = page?.slice() ?? new Uint8Array(PAGE_BYTES);
+    made[this.#random.below(PAGE_BYTES)] = this.#random.below(256);
+    made[this.#random.below(PAGE_BYTES)] = this.#random.below(256);
+    return made;
+  }
+
+  #content(): Uint8Array<ArrayBuffer> {
+    return this.#changed(this.#changed(undefined));
+  }
+
+  #restartWal(file: SimulatedFile): void {
+    if (file.wal.frames > 0) file.stamp = this.#stamp();
+    file.wal = { salts: this.#random.below(2 ** 31), frames: 0 };
+  }
+
+  #close(file: SimulatedFile): void {
+    if (file.opened === null) return;
+    if (file.wal.frames > 0) file.stamp = this.#stamp();
+    this.#sync(file);
+    this.#spool({ type: "closed", path: file.path, place: file.opened.place, stamp: file.stamp });
+    file.opened = null;
+    file.wal = { salts: 0, frames: 0 };
+  }
+
+  #remove(file: SimulatedFile): void {
+    const [at, place] = [this.now, this.#take()];
+    const { path } = file;
+    this.#spool({ type: "removed", path, at, place });
+    this.files.delete(path);
+    this.happened.push({ path, at, place, pages: null });
+  }
+
+  #sync(file: SimulatedFile): void {
+    const { row, pages, id } = file;
+    file.durable = { row, pages, id, events: this.happened.length };
+  }
+
+  /** Takes back what was not on the disk. */
+  #undo(file: SimulatedFile): void {
+    const { path, durable } = file;
+    const events = durable?.events ?? this.happened.findLastIndex((one) => one.path === path && one.pages === null) + 1;
+    const lost = new Set(this.happened.slice(events).filter((one) => one.path === path && one.pages !== null));
+    for (const other of this.files.values()) {
+      if (other.durable === null) continue;
+      const before = this.happened.slice(0, other.durable.events).filter((one) => !lost.has(one)).length;
+      other.durable.events = before;
+    }
+    this.happened = this.happened.filter((one) => !lost.has(one));
+    if (durable === null) this.files.delete(path);
+    else Object.assign(file, { row: durable.row, pages: durable.pages, id: durable.id });
+  }
+
+  #stamp() {
+    return { mtimeMs: ++this.#stamps, bytes: PAGE_BYTES };
+  }
+
+  #settings(): ShipSettings {
+    return {
+      dataDirectory: "/data",
+      to: { folder: "/store" },
+      keepDays: 7,
+      everyMs: 1000,
+      owner: { id: "owner", directory: "/data" },
+      server: this.#server,
+    };
+  }
+
+  #parts(): ShipParts & { clock: ConstructorClock; ids: SimulatedIds; bases: Bases } {
+    const { store } = this;
+    const tables: ShipParts["tables"] = {
+      read: (id, entry) => {
+        const known = this.#tables.get(id);
+        if (known === undefined || known.entry !== entry) return null;
+        const hashes = new PageHashes(known.pageBytes, known.words.slice());
+        return { hashes, entry, stamp: known.stamp };
+      },
+      save: (id, { hashes, entry, stamp }) => {
+        this.#tables.set(id, { words: hashes.words.slice(), pageBytes: hashes.pageBytes, entry, stamp });
+      },
+      forget: (id) => void this.#tables.delete(id),
+    };
+    return {
+      store,
+      disk: this.#disk(),
+      tables,
+      plain: () => ({ collect: async () => [] }),
+      contents: () => ({ add() {}, settle: async () => {}, reconcile: async () => {}, missing: [] }),
+      clock: { now: () => this.now, after: () => () => {} },
+      ids: { uuid: () => this.#uuid(), secret: () => this.#uuid() },
+      bases: this.#off === "base check" ? new UncheckedBases(0) : new Bases(BASES_MAX_BYTES / 4096),
+    };
+  }
+
+  #disk(): ShipDisk {
+    const { files } = this;
+    return {
+      databases: (folder) =>
+        [...files.keys()].filter((path) => {
+          if (isD1(path) && this.#off === "commits of d1") return false;
+          return folder === "" || path.startsWith(`${folder}/`);
+        }),
+      exists: (path) => files.has(path),
+      isOpen: (path) => files.get(path)?.opened != null || files.get(path)?.hasLeftWal === true,
+      stamp: (path) => files.get(path)?.stamp ?? null,
+      walStamp: (path) => {
+        const file = files.get(path);
+        return file === undefined ? null : { mtimeMs: file.wal.frames, bytes: file.wal.salts };
+      },
+      scan: (path, options) => this.#scan(path, options),
+      records: ({ path }) => this.#waiting.find((one) => one.path === path)?.records ?? [],
+      removeCopy: (path) => void this.store.copies.delete(path),
+    };
+  }
+
+  #scan(path: string, { known, asCopy, id }: Parameters<ShipDisk["scan"]>[1]): Scanned {
+    const file = this.files.get(path);
+    if (file === undefined) throw new Error(`${path} is gone`);
+    const { row, pages } = file;
+    const stamp = file.opened === null && !file.hasLeftWal ? file.stamp : null;
+    const of = { row: { ...row }, commitPage: COMMIT_PAGE, pageBytes: PAGE_BYTES, pages: pages.length, stamp };
+    // Larger files are copied to an object of their own.
+    if (asCopy || (known === null && pages.length > LARGE_PAGES))
+      return { ...of, found: this.#copy(file, asCopy ? `${id}.due` : id) };
+    const all = new Map<number, Uint8Array>(pages.map((page, index) => [index + 1, page]));
+    if (known === null) return { ...of, found: { kind: "full", changed: { pages: all, count: pages.length } } };
+    const changed = new Map(
+      [...all].filter(
+        ([number, page]) => number > known.count || hashText(known.get(number)) !== hashText(pageHash(number, page)),
+      ),
+    );
+    if (changed.size === 0 && pages.length === known.count) return { ...of, found: { kind: "equal" } };
+    if (changed.size > LARGE_PAGES) return { ...of, found: this.#copy(file, id) };
+    return { ...of, found: { kind: "changed", changed: { pages: changed, count: pages.length } } };
+  }
+
+  #copy({ pages, row, path }: SimulatedFile, id: string): Scanned["found"] {
+    const hashes = PageHashes.blank(PAGE_BYTES, pages.length);
+    for (const [index, page] of pages.entries()) hashes.set(index + 1, pageHash(index + 1, page));
+    const chunks: Uint8Array[] = [];
+    const container = new ContainerWriter((bytes) => chunks.push(bytes));
+    const blocks = [container.add(zstdCompressSync(joined(pages)))];
+    const { number, nonce, at, place } = row;
+    const description: CopyDescription = {
+      format: FORMAT,
+      version: FORMAT_VERSION,
+      id: row.file || id,
+      path,
+      ...{ number, nonce, at, place },
+      pageBytes: PAGE_BYTES,
+      pages: pages.length,
+      checksum: hashes.checksum,
+      pagesPerBlock: pages.length,
+      blocks,
+    };
+    const finished = container.finish(description);
+    const copy = `${id}.copy`;
+    this.store.copies.set(copy, new Uint8Array(Buffer.concat(chunks)));
+    return { kind: "copy", copy: { path: copy, ...finished }, hashes };
+  }
+}
+
+type ConstructorClock = Parameters<typeof Shipper.open>[1]["clock"];
+type SimulatedIds = Parameters<typeof Shipper.open>[1]["ids"];
