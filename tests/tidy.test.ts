@@ -287,7 +287,7 @@ describe("sources", () => {
     "areas/backup/layout.ts": "what backups leave out",
     "areas/backup/continuous/capture/capture.ts": "whether one was left",
     "areas/backup/continuous/ship/scan.ts": "whether there is one",
-    "areas/backup/continuous/ship/shipper.ts": "whether there is one",
+    "areas/backup/continuous/ship/disk.ts": "whether there is one",
     "areas/backup/continuous/ship/snapshot.ts": "reads it",
     "areas/d1/database-file.ts": "its size",
     "areas/system/health.ts": "its size",

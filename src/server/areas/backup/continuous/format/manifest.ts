@@ -157,7 +157,7 @@ export interface Manifest {
   segments: SegmentFacts[];
   plain: PlainVersion[];
   gaps: Gap[];
-  /** As in the last segment. */
+  /** The value of the last segment. */
   covered?: { at: number; place: number } | null;
   missing: string[];
   /** Keys of contents that the server has removed, with the time at which that was noticed. */

@@ -5,11 +5,10 @@ import { CONTINUOUS_FOLDER, scanFiles } from "../../layout.ts";
 import { stampOf } from "../capture/capture.ts";
 import { decodeRecords, type FileStamp, type SpoolRecord } from "../capture/records.ts";
 import type { Archive } from "../format/archive.ts";
-import { openStore, type Store } from "../store/store.ts";
+import { openStore, type Store, type StorePlace } from "../store/store.ts";
 import { Contents } from "./contents.ts";
 import { PlainFiles } from "./plain.ts";
 import { type Scanned, type ScanOptions, scanFile } from "./scan.ts";
-import type { ShipSettings } from "./shipper.ts";
 import { HashTables } from "./tables.ts";
 
 const ENDING = ".db";
@@ -42,8 +41,7 @@ export interface ShipParts {
   contents: (archive: Archive) => Pick<Contents, "add" | "settle" | "reconcile" | "missing">;
 }
 
-export function partsOf(settings: ShipSettings, clock: Clock): ShipParts {
-  const { dataDirectory, to } = settings;
+export function partsOf({ dataDirectory, to }: { dataDirectory: string; to: StorePlace }, clock: Clock): ShipParts {
   const store = openStore(to, clock);
   return {
     store,
