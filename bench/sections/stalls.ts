@@ -4,6 +4,7 @@ import { httpStalls } from "../stalls/http.ts";
 import { type Measured, measure } from "../stalls/measure.ts";
 import { nativeStalls } from "../stalls/native.ts";
 import { productStalls } from "../stalls/products.ts";
+import { shapeStalls } from "../stalls/shapes.ts";
 import { socketStalls } from "../stalls/sockets.ts";
 import { tableStalls } from "../stalls/tables.ts";
 import { startPlatform } from "../support/processes.ts";
@@ -13,7 +14,15 @@ import { milliseconds } from "../support/statistics.ts";
 const HEALTH_P99_MAX_MS = 50;
 const MEMORY_MAX_BYTES = 512e6;
 
-const AREAS: readonly StallArea[] = [tableStalls, fileStalls, nativeStalls, httpStalls, socketStalls, productStalls];
+const AREAS: readonly StallArea[] = [
+  tableStalls,
+  fileStalls,
+  nativeStalls,
+  httpStalls,
+  socketStalls,
+  productStalls,
+  shapeStalls,
+];
 
 const statuses = (counts: Record<string, number>): string =>
   Object.entries(counts)

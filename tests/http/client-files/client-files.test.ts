@@ -18,7 +18,7 @@ const ROOT = resolve(import.meta.dir, "../../..");
 // From its sources, a server builds what it is asked for.
 const BUILD_TIMEOUT_MS = 120_000;
 
-const CONFIG = `import { defineConfig } from "platform";
+const CONFIG = `import { anyOf, defineConfig, field, not, some } from "platform";
 import { t } from "elysia";
 
 export default defineConfig({
@@ -36,6 +36,21 @@ export default defineConfig({
           schema: { title: { type: "string", required: true }, stars: { type: "integer" }, cut: { type: "json", schema: t.Object({ minutes: t.Integer() }) } },
           access: { read: true, insert: (auth, film) => film.stars === null || film.stars > 0 },
         },
+        houses: {
+          schema: {
+            name: { type: "string", required: true },
+            at: { type: "geo" },
+            opened: { type: "date" },
+            ownerId: { references: "users", onDelete: "setNull" },
+            filmIds: { type: "references", references: "films", max: 50 },
+            plan: { type: "file", bucket: "plans" },
+            photos: { type: "file", bucket: "plans", many: 3 },
+          },
+          access: {
+            read: (auth) => anyOf([["ownerId", "==", auth?.id ?? ""]], [some("films", [["id", "==", field("name")], not([["stars", "<", 3]])])]),
+            insert: (auth, house, { sent }) => sent?.includes("name") === true && house.filmIds.length > 0,
+          },
+        },
       },
       views: {
         best: {
@@ -47,6 +62,8 @@ export default defineConfig({
       },
     },
   },
+  storage: { buckets: { plans: {} } },
+  triggers: { opened: { on: { table: "shared.houses", events: ["insert"] }, run: ({ after, app }) => app.db("shared").table("films").get(String(after?.name)) } },
   routes: (api) =>
     api.get("/shout/:text", ({ params }) => ({ text: params.text.toUpperCase() }), {
       access: true,
@@ -153,7 +170,7 @@ interface Lockfile {
   packages: Record<string, { version?: string; integrity?: string; dependencies?: object }>;
 }
 
-const PROGRAM = `import { createClient } from "platform/client";
+const PROGRAM = `import { anyOf, createClient, field, none, some } from "platform/client";
 import type config from "./platform.config.ts";
 
 const client = createClient<typeof config>({ url: process.env.SERVER ?? "" });
@@ -175,13 +192,24 @@ export async function minutes(id: string): Promise<number | undefined> {
   return (await films.get(id))?.cut?.minutes;
 }
 
+export async function nearest(at: { lat: number; lng: number }): Promise<(number | undefined)[]> {
+  const houses = client.db("shared").table("houses");
+  const open = houses.where(anyOf([["opened", "<", "2024-05-06"]], [["filmIds", "hasAny", ["heat"]]])).where("at", "within", { ...at, meters: 500 });
+  const shown = open.where(some("films", [["id", "==", field("name")]])).where(none("films", [["title", "==", field("name")], ["stars", ">", 3]]));
+  const { items } = await shown.near("at", at).expand("ownerId").expand("filmIds").list({ signFiles: 600 });
+  for (const { plan, photos, filmIds, expand } of items) console.log(plan?.url, photos.length, filmIds.join(), expand.ownerId?.displayName, expand.filmIds.map(({ title }) => title));
+  await houses.insert({ name: "Rex", filmIds: ["heat"], plan: new File(["a"], "a.txt"), photos: [new File(["b"], "b.txt")] });
+  await houses.update("rex", { filmIds: { $op: "add", value: "heat" }, at: null });
+  return items.map(({ distance }) => distance);
+}
+
 export async function best(): Promise<string[]> {
   const { items } = await client.db("shared").table("best").where("stars", "==", 5).list();
   return items.map(({ title, stars }) => title + String(stars?.toFixed()));
 }
 `;
 /** Each line after a comment is an error. */
-const MISTAKES = `import { createClient } from "platform/client";
+const MISTAKES = `import { createClient, field, some } from "platform/client";
 import type config from "./platform.config.ts";
 
 const client = createClient<typeof config>({ url: "" });
@@ -198,6 +226,19 @@ void films.sort("titel");
 client.db("shared").table("film");
 // @ts-expect-error: the view gives no such field
 void client.db("shared").table("best").sort("createdAt");
+const houses = client.db("shared").table("houses");
+// @ts-expect-error: titles are no places
+void films.near("title", { lat: 0, lng: 0 });
+// @ts-expect-error: a distance has a middle
+void houses.where("at", "within", { meters: 5 });
+// @ts-expect-error: several references are compared by ids
+void houses.where("filmIds", "==", "heat");
+// @ts-expect-error: films have no such field
+void houses.where(some("films", [["filmId", "==", field("id")]]));
+// @ts-expect-error: a text and a number
+void houses.where(some("films", [["stars", "==", field("name")]]));
+// @ts-expect-error: plans are files
+void houses.insert({ name: "Rex", plan: "a.txt" });
 // @ts-expect-error: no such namespace
 client.db("shred");
 // @ts-expect-error: a record has no such member
