@@ -11,6 +11,7 @@ import type {
   OperandOf,
   OperatorOf,
   SelectionOf,
+  SortFieldOf,
   ValueAt,
 } from "../typed/fields.ts";
 import type { FilterOf } from "../typed/filters.ts";
@@ -42,7 +43,7 @@ export interface Narrowing<R, Self> {
     value: OperandOf<ValueAt<R, Field>, Operator>,
   ): Self;
   /** Sorts by a field, ascending by default. Further sorts order records that are equal so far. */
-  sort(field: FieldOf<R>, direction?: "asc" | "desc"): Self;
+  sort(field: SortFieldOf<R>, direction?: "asc" | "desc"): Self;
   /** Limits the number of records: 1 to 1,000. */
   limit(count: number): Self;
 }

@@ -59,6 +59,17 @@ export type FieldOf<R> = string extends keyof R
   ? string
   : { [Name in keyof R & string]: IsJson<R[Name]> extends true ? Name | `${Name}.${string}` : Name }[keyof R & string];
 
+/** Fields that have an order: neither points nor several references. Fields of JSON may have a path. */
+export type SortFieldOf<R> = string extends keyof R
+  ? string
+  : {
+      [Name in keyof R & string]: IsJson<R[Name]> extends true
+        ? Name | `${Name}.${string}`
+        : [NonNullable<R[Name]>] extends [GeoPoint | string[]]
+          ? never
+          : Name;
+    }[keyof R & string];
+
 /** Fields with points. */
 export type GeoFieldOf<R> = string extends keyof R
   ? string
