@@ -84,6 +84,8 @@ export const oneTimeSecrets = sqliteTable(
         "reset-password",
         "magic-link",
         "email-otp",
+        "phone-otp",
+        "phone-change",
         "email-change",
         "invite",
         "mfa-ticket",

@@ -134,7 +134,7 @@ browserTest("[AD90] address, verification and password are set, and links mailed
   const user = await signIn(platform);
   const path = `/api/auth/admin/users/${user.id}`;
   const { page, problems } = await open(`/admin/users/${user.id}`);
-  const card = page.getByRole("region", { name: "Address and password" });
+  const card = page.getByRole("region", { name: "Address, phone and password" });
   await card.getByRole("button", { name: "Mail a verification link" }).click();
   await page.getByText("The link is mailed").waitFor();
   expect(lastMail(platform, user.email).kind).toBe("verification");
@@ -142,6 +142,7 @@ browserTest("[AD90] address, verification and password are set, and links mailed
   await until("the reset is mailed", () => lastMail(platform, user.email).kind === "passwordReset");
   await card.getByLabel("Email").fill("somebody.new@example.com");
   await card.getByLabel("The address is verified").check();
+  await card.getByLabel("Phone").fill("+43 660 7654321");
   await card.getByLabel("New password").fill("set in the dashboard");
   await card.getByText(/^Saving signs the user out/).waitFor();
   await card.getByRole("button", { name: "Save" }).click();
@@ -149,6 +150,7 @@ browserTest("[AD90] address, verification and password are set, and links mailed
   expect((await platform.service.get(path)).body).toMatchObject({
     email: "somebody.new@example.com",
     emailVerified: true,
+    phone: "+436607654321",
   });
   const signedIn = await platform.post("/api/auth/signin", {
     email: "somebody.new@example.com",
@@ -163,7 +165,7 @@ browserTest("[AD90] address, verification and password are set, and links mailed
 browserTest("[AD90] a key without the scope sees the address, and can change neither it nor the password", async () => {
   const user = await signIn(platform);
   const { page } = await open(`/admin/users/${user.id}`, { key: READER });
-  const card = page.getByRole("region", { name: "Address and password" });
+  const card = page.getByRole("region", { name: "Address, phone and password" });
   expect(await card.getByLabel("Email").inputValue()).toBe(user.email);
   expect(await card.getByLabel("New password").count()).toBe(0);
   expect(await card.getByRole("button").count()).toBe(0);

@@ -99,6 +99,7 @@ export async function roomsWorld(config: RoomsConfig): Promise<RoomsWorld> {
             email: null,
             emailVerified: false,
             isAnonymous: false,
+            phone: null,
             invitation: null,
             tokenVersion: 0,
           },

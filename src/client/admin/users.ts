@@ -19,6 +19,8 @@ export interface UserEntry {
 export interface AdminUser extends UserEntry {
   avatarUrl: string | null;
   emailVisibility: "public" | "private";
+  /** Verified phone number (E.164); null without one. */
+  phone: string | null;
   /** Language of mails to the user (BCP 47); null if not known. */
   language: string | null;
   /** Metadata that the user can write. */
@@ -69,10 +71,12 @@ export interface UserChanges {
   metadata?: JsonObject;
   appMetadata?: JsonObject;
   /**
-   * New address. This, `emailVerified` and `password` need the scope `auth:credentials:*:write`. A new address or password ends
+   * New address. This, `emailVerified`, `phone` and `password` need the scope `auth:credentials:*:write`. A new address or password ends
    * every session.
    */
   email?: string;
+  /** Phone number, with `+` and the country, as verified; null removes it. */
+  phone?: string | null;
   /** Whether the address is verified; false by default after a change of `email`. */
   emailVerified?: boolean;
   password?: string;

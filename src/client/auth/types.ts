@@ -11,6 +11,8 @@ export interface User {
   isAnonymous: boolean;
   createdAt: string;
   emailVisibility: "public" | "private";
+  /** Verified phone number (E.164); null without one. */
+  phone: string | null;
   /** Language of mails to the user (BCP 47); null if not known. */
   language: string | null;
   metadata: JsonObject;

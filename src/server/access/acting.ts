@@ -10,8 +10,8 @@ const NOBODY = "anonymous";
 
 /** Returns the user as rules see them, with the current claims. */
 export function authOfAccount(account: Account): Auth {
-  const { id, email, emailVerified, role, isAnonymous, customClaims } = account;
-  return frozenJson({ id, email, emailVerified, role, isAnonymous, custom: customClaims, invitation: null });
+  const { id, email, emailVerified, phone, role, isAnonymous, customClaims } = account;
+  return frozenJson({ id, email, emailVerified, phone, role, isAnonymous, custom: customClaims, invitation: null });
 }
 
 /**

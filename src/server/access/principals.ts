@@ -38,7 +38,7 @@ export function createPrincipals(deps: {
   const present = (claims: AccessClaims): Principal & { kind: "user" } => {
     const session = deps.sessions.find(claims.sessionId, claims.userId);
     if (session === null || session.tokenVersion !== claims.version) throw unauthorized("Invalid token");
-    const { role, email, emailVerified, isAnonymous } = session;
+    const { role, email, emailVerified, phone, isAnonymous } = session;
     const invitation = session.invitation === null ? null : frozenJson({ data: session.invitation });
     return {
       kind: "user",
@@ -48,6 +48,7 @@ export function createPrincipals(deps: {
         id: claims.userId,
         email,
         emailVerified,
+        phone,
         role,
         isAnonymous,
         custom: claims.custom,

@@ -5,6 +5,7 @@ export interface SessionState {
   role: string;
   email: string | null;
   emailVerified: boolean;
+  phone: string | null;
   isAnonymous: boolean;
 }
 

@@ -7,6 +7,8 @@ export interface Auth {
   email: string | null;
   /** Whether the user has proved that the address is theirs. A rule that trusts `email` must check it. */
   emailVerified: boolean;
+  /** The verified number in E.164, such as `+4366012345678`; null without one. */
+  phone: string | null;
   /** The user's current role, not the token's. */
   role: string;
   isAnonymous: boolean;

@@ -5,6 +5,7 @@ export { allOf, anyOf, field, none, not, some } from "../../kernel/records/filte
 export type * from "./app/index.ts";
 export { defineConfig } from "./define.ts";
 export { json } from "./sections/tables/json-type.ts";
+export { twilioSender, webhookSender } from "./senders.ts";
 export type { AppOf, HookContextOf, RuleContextOf } from "./typed/access.ts";
 export type { DefinedConfig, TypedConfig } from "./typed/config.ts";
 export type { ConfigTypes, TypesOf } from "./typed/declared.ts";

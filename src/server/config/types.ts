@@ -13,6 +13,7 @@ export type {
   TokensConfig,
 } from "./sections/auth.ts";
 export type { PagesConfig } from "./sections/auth-pages.ts";
+export type { PhonesConfig, PhoneText, SendText, TextContext } from "./sections/auth-phones.ts";
 export type { BackupsConfig, BackupsPlace, ContinuousConfig, ScheduledBackupsConfig } from "./sections/backups.ts";
 export type { VectorMetric } from "./sections/declared.ts";
 export type { CronConfig, CronJobConfig, CronRun } from "./sections/functions/cron.ts";

@@ -13,6 +13,7 @@ export const RATE_LIMITS: Readonly<Record<RateLimitGroup, RateLimit>> = {
   signin: { requests: 10, window: 60 },
   signup: { requests: 30, window: 60 },
   events: { requests: 100, window: 60 },
+  phone: { requests: 20, window: 3_600 },
 };
 
 interface Window {

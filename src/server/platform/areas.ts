@@ -126,7 +126,7 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
     const place = users === null ? null : `${users.namespace}.${users.table}`;
     return followAccounts({ file: base.systemFile, place, logger: base.logger });
   }),
-  auth: stopping("accounts", ({ config, base, areas }) =>
+  auth: stopping("accounts", ({ config, base, areas, app }) =>
     createAuthArea({
       ...base,
       queue: areas.jobs.queue,
@@ -141,6 +141,7 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
       onWrongGuess: ({ userId, email, way }) =>
         base.audit.failed(userId === null ? "users" : `users/${userId}`, { email, way }),
       lookups: () => areas.tables.lookups,
+      app: () => app,
       userOf: adminUser,
       records: areas.userRecords,
       holdings: {

@@ -11,20 +11,21 @@ import type { SessionIndex } from "./session-index.ts";
 
 const NOBODY: Visiting = { kind: "anonymous" };
 
-/** Returns the principal with the user's current role, email and email verification; null when the session has ended. */
+/** Returns the principal with the user's current role, email, its verification and phone; null when the session has ended. */
 export function presentUser(sessions: SessionLookup, principal: SignedIn): SignedIn | null {
   const { auth, sessionId } = principal;
   const session = sessions.find(sessionId, auth.id);
   if (session === null) return null;
-  const { role, email, emailVerified, isAnonymous } = session;
+  const { role, email, emailVerified, phone, isAnonymous } = session;
   const isSame =
     role === auth.role &&
     email === auth.email &&
     emailVerified === auth.emailVerified &&
+    phone === auth.phone &&
     isAnonymous === auth.isAnonymous;
   return isSame
     ? principal
-    : { ...principal, auth: Object.freeze({ ...auth, role, email, emailVerified, isAnonymous }) };
+    : { ...principal, auth: Object.freeze({ ...auth, role, email, emailVerified, phone, isAnonymous }) };
 }
 
 /** Whether a connection of `before` may become one of `principal`: the same user or key, or anyone after an anonymous one. */

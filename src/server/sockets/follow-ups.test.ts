@@ -35,7 +35,7 @@ function world(connectionCount: number) {
     protocol: { userChanged: steps, refreshed: steps } as unknown as Protocol<number>,
     answers: { crashed() {} },
     index,
-    sessions: { find: () => ({ ...auth, role, invitation: null, tokenVersion: 1 }) },
+    sessions: { find: () => ({ ...auth, role, phone: null, invitation: null, tokenVersion: 1 }) },
     followUps: new Scheduler({ now: () => now }),
   });
   const become = (next: string): void => {

@@ -65,6 +65,7 @@ test("[SY2] the public config has the sign-in methods and no secret", async () =
       anonymous: true,
       magicLink: false,
       emailOtp: false,
+      phone: false,
       mfa: true,
       oauth: ["google"],
       passkeys: false,

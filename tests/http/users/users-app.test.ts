@@ -141,6 +141,7 @@ test("[US202] app.users.auth gives what a rule gets; null for an unknown and a d
     id: user.id,
     email: user.email,
     emailVerified: false,
+    phone: null,
     role: "editor",
     isAnonymous: false,
     custom: { team: 7 },

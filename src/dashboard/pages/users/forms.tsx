@@ -79,14 +79,15 @@ export function Claims({ user }: { user: AdminUser }) {
 interface Edits {
   email?: string;
   emailVerified?: boolean;
+  phone?: string;
   password?: string;
 }
 
-/** Form for the user's address and password, and the mails that let the user set them. Changes need a separate scope. */
+/** Form for the user's address, phone number and password, and the mails that let the user set them. Changes need a separate scope. */
 export function Credentials({ user }: { user: AdminUser }) {
   const { may } = useRights();
   const [edits, setEdits] = useState<Edits>({});
-  const { email = user.email ?? "", password = "" } = edits;
+  const { email = user.email ?? "", phone = user.phone ?? "", password = "" } = edits;
   const isMoved = email.trim() !== (user.email ?? "");
   // A new address is unverified by default.
   const emailVerified = edits.emailVerified ?? (isMoved ? false : user.emailVerified);
@@ -94,6 +95,7 @@ export function Credentials({ user }: { user: AdminUser }) {
     server.users.update(user.id, {
       ...(isMoved ? { email } : {}),
       ...(emailVerified === user.emailVerified ? {} : { emailVerified }),
+      ...(phone.trim() === (user.phone ?? "") ? {} : { phone: phone.trim() === "" ? null : phone }),
       ...(password === "" ? {} : { password }),
     }),
   );
@@ -105,7 +107,7 @@ export function Credentials({ user }: { user: AdminUser }) {
     change.mutate(undefined, { onSuccess: () => setEdits((now) => (now === edits ? {} : now)) });
   };
   return (
-    <FormCard title="Address and password" save={isReadOnly ? null : save} isSaving={change.isPending}>
+    <FormCard title="Address, phone and password" save={isReadOnly ? null : save} isSaving={change.isPending}>
       <TextInput
         label="Email"
         type="email"
@@ -119,6 +121,16 @@ export function Credentials({ user }: { user: AdminUser }) {
         checked={emailVerified}
         disabled={isReadOnly}
         onChange={(event) => setEdits({ ...edits, emailVerified: event.currentTarget.checked })}
+      />
+      <TextInput
+        label="Phone"
+        type="tel"
+        placeholder="+43 660 1234567"
+        description={isReadOnly ? null : "With + and the country, as verified by you. Empty: none."}
+        value={phone}
+        readOnly={isReadOnly}
+        error={fields["phone"]?.message}
+        onChange={(event) => setEdits({ ...edits, phone: event.currentTarget.value })}
       />
       {isReadOnly ? null : (
         <PasswordInput

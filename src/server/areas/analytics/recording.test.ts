@@ -72,7 +72,16 @@ const event = (name: string, properties = "{}"): TrackedEvent => ({ name, timest
 const userOf = (id: string): Principal => ({
   kind: "user",
   sessionId: "s",
-  auth: { id, email: null, emailVerified: false, role: "user", isAnonymous: false, custom: {}, invitation: null },
+  auth: {
+    id,
+    email: null,
+    emailVerified: false,
+    role: "user",
+    isAnonymous: false,
+    custom: {},
+    phone: null,
+    invitation: null,
+  },
 });
 
 test("[AN5] waiting events are written together, within the delay of the first", async () => {

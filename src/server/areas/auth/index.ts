@@ -7,7 +7,7 @@ import type { Account, AccountNotes, Accounts, UserHoldings } from "../../access
 import type { Lookups } from "../../access/lookups/lookups.ts";
 import type { SessionEvents, SessionLookup, UserEvents } from "../../access/sessions.ts";
 import type { TokenPublicKeys } from "../../access/tokens.ts";
-import type { MailAccessor, User } from "../../config/app/index.ts";
+import type { AppAccess, MailAccessor, User } from "../../config/app/index.ts";
 import type { AuthConfig, PlatformConfig } from "../../config/types.ts";
 import type { DatabaseFile } from "../../db/types.ts";
 import type { Endpoint } from "../../http/endpoint.ts";
@@ -21,6 +21,7 @@ import { outboxEndpoints } from "./endpoints/outbox.ts";
 import { pageCodeEndpoints } from "./endpoints/pages.ts";
 import type { EndpointDeps } from "./endpoints/parts.ts";
 import { passkeyEndpoints } from "./endpoints/passkeys.ts";
+import { phoneEndpoints } from "./endpoints/phones.ts";
 import { sessionEndpoints } from "./endpoints/sessions.ts";
 import { signUpEndpoints } from "./endpoints/sign-up.ts";
 import { tokenKeyEndpoints } from "./endpoints/token-keys.ts";
@@ -28,12 +29,14 @@ import {
   ACCESS_TOKEN_TTL_SECONDS,
   ADDRESS_CHANGES_PER_USER,
   MAILS_PER_ADDRESS,
+  PHONE_CHANGES_PER_USER,
   TOKEN_KEYS_DAYS_DEFAULT,
 } from "./limits.ts";
 import { createMailAccessor, Mailer } from "./mail/mailer.ts";
 import { Captcha } from "./means/captcha.ts";
 import { type GuessAbout, Guesses } from "./means/guesses.ts";
 import { Passwords } from "./means/passwords.ts";
+import { Texts } from "./means/texts.ts";
 import { TokenKeys } from "./means/token-keys.ts";
 import { TokenSigner } from "./means/tokens.ts";
 import { type OwnServer, pagesEndpoints } from "./pages/index.ts";
@@ -65,6 +68,8 @@ export interface AuthAreaDeps {
   dataDirectory: string;
   /** For the rule of sign-ups; called when a visitor comes, and not before. */
   lookups: () => Lookups;
+  /** For `auth.phones.send`; called when a text is sent, and not before. */
+  app: () => AppAccess;
   /** Returns the user as the config's code gets it. */
   userOf: (account: Account) => User;
   /** Base address of links in mail, without a slash at the end. */
@@ -101,6 +106,8 @@ export async function createAuthArea(deps: AuthAreaDeps): Promise<AuthArea> {
   const stopCleanup = startCleanup({ file, clock, logger });
   const authLimiter = createRateLimiter(rateLimits?.auth ?? RATE_LIMITS.auth, clock);
   const signUpLimiter = createRateLimiter(rateLimits?.signup ?? RATE_LIMITS.signup, clock);
+  const { phones } = config;
+  const texts = phones === undefined ? undefined : new Texts({ ...deps, config: phones, appName: auth.appName });
   const endpointDeps: EndpointDeps = {
     ...auth,
     captcha: new Captcha({ config: config.captcha, isDrill: deps.isDrill, clock, logger }),
@@ -127,6 +134,11 @@ export async function createAuthArea(deps: AuthAreaDeps): Promise<AuthArea> {
       ...mfaEndpoints(endpointDeps),
       ...oauthEndpoints(endpointDeps),
       ...passkeyEndpoints(endpointDeps),
+      ...phoneEndpoints({
+        ...endpointDeps,
+        ...(texts === undefined ? {} : { texts }),
+        textLimit: createRateLimiter(rateLimits?.phone ?? RATE_LIMITS.phone, clock).hit,
+      }),
       ...pageCodeEndpoints(endpointDeps),
       ...(tokenKeys === null ? [] : tokenKeyEndpoints(endpointDeps, tokenKeys)),
     ],
@@ -174,6 +186,7 @@ async function createDeps(
     mailer: new Mailer({ config: config.mail ?? {}, isDrill, dataDirectory, clock, ids, logger, queue, appName }),
     mailLimit: createRateLimiter(MAILS_PER_ADDRESS, clock),
     addressLimit: createRateLimiter(ADDRESS_CHANGES_PER_USER, clock),
+    phoneLimit: createRateLimiter(PHONE_CHANGES_PER_USER, clock),
     signInLimit: deps.rateLimits?.signin ?? RATE_LIMITS.signin,
     holdings: deps.holdings,
     addressOf: await settleAddressForms({ file, logger }),

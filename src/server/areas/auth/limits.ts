@@ -20,7 +20,19 @@ export const INVITATION_TTL_MS = 7 * DAY_MS;
 export const RESET_TTL_MS = HOUR_MS;
 export const MAGIC_LINK_TTL_MS = 15 * MINUTE_MS;
 export const EMAIL_CODE_TTL_MS = 5 * MINUTE_MS;
-export const EMAIL_CODE_ATTEMPTS_MAX = 5;
+/** Wrong attempts that end a mailed code, or one sent to a phone. */
+export const CODE_ATTEMPTS_MAX = 5;
+export const PHONE_CODE_TTL_MS = 5 * MINUTE_MS;
+/** Texts to one number that are asked for, for each use. */
+export const TEXTS_PER_NUMBER = { requests: 5, window: 600 };
+/** Changes of the number that a user may ask for. */
+export const PHONE_CHANGES_PER_USER = { requests: 5, window: 600 };
+/** Texts that are being sent at once; what exceeds them is not sent. */
+export const TEXTS_AT_ONCE_MAX = 100;
+/** Time that `auth.phones.send` may take. */
+export const TEXT_TIMEOUT_MS = 15 * SECOND_MS;
+/** Time that a provider may take to answer. */
+export const TEXT_POST_TIMEOUT_MS = 10 * SECOND_MS;
 export const MFA_TICKET_TTL_MS = 5 * MINUTE_MS;
 export const RECOVERY_CODE_COUNT = 10;
 export const OAUTH_STATE_TTL_MS = 10 * MINUTE_MS;
@@ -119,7 +131,7 @@ export const PASSKEY_NAME_MAX_CHARACTERS = 128;
 
 /** Bytes of chance in tokens, tickets, states and verifiers. */
 export const SECRET_BYTES = 32;
-export const EMAIL_CODE_DIGITS = 6;
+export const CODE_DIGITS = 6;
 
 /** bcrypt itself reads no more; Bun's would hash longer passwords first, as no other system does. */
 export const BCRYPT_MAX_BYTES = 72;

@@ -201,7 +201,7 @@ function oneUser(deps: EndpointDeps): readonly Endpoint[] {
     {
       ...ofAdministration(limit),
       summary: "Change a user; `disabled: true` ends every session",
-      description: `\`email\`, \`emailVerified\` and \`password\` need the scope \`auth:credentials:*:write\` too. Another address ends every session and is unverified unless said otherwise; a password ends every session and removes the passkeys unless \`keepPasskeys\` is true. Links that were mailed before become invalid. ${WITHOUT_READ}`,
+      description: `\`email\`, \`emailVerified\`, \`phone\` and \`password\` need the scope \`auth:credentials:*:write\` too. Another address ends every session and is unverified unless said otherwise; a password ends every session and removes the passkeys unless \`keepPasskeys\` is true. Links that were mailed before become invalid. ${WITHOUT_READ}`,
       path: OF_USER,
       body: userChanges(deps.passwordMinLength),
       answers: { 200: Type.Object(User.properties, { description: "The user after the change" }) },
@@ -211,7 +211,7 @@ function oneUser(deps: EndpointDeps): readonly Endpoint[] {
       requireRight(principal, "write");
       const changes = await body();
       // Whoever sets them can take the account over.
-      const credentials = [changes.email, changes.emailVerified, changes.password];
+      const credentials = [changes.email, changes.emailVerified, changes.phone, changes.password];
       if (credentials.some((value) => value !== undefined)) {
         requireServiceKey(principal, CREDENTIALS);
       }

@@ -22,6 +22,7 @@ export const SOMEBODY: Auth = frozenJson({
   id: "somebody",
   email: null,
   emailVerified: false,
+  phone: null,
   role: "user",
   isAnonymous: false,
   custom: {},

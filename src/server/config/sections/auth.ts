@@ -22,6 +22,7 @@ import {
 } from "../shape/schema.ts";
 import { languageOf } from "../shapes/user-fields.ts";
 import { Pages } from "./auth-pages.ts";
+import { Phones, type PhonesConfig } from "./auth-phones.ts";
 import { KNOWN_PROVIDERS } from "./oauth-providers.ts";
 import { type UsersConfig, UsersShape } from "./users-table.ts";
 
@@ -206,11 +207,13 @@ export interface TokensConfig extends Static<typeof Tokens> {}
 
 /** The facts about a visitor who would become a user. */
 export interface SignUpFacts {
-  method: "password" | "magicLink" | "emailOtp" | "oauth" | "anonymous";
+  method: "password" | "magicLink" | "emailOtp" | "phone" | "oauth" | "anonymous";
   /** The name of the OAuth provider. */
   provider?: string;
   /** The email in lower case; null for anonymous visitors, and where a provider sends none. */
   email: string | null;
+  /** The verified number (E.164) of a sign-up by phone. */
+  phone?: string;
   /** Whether the address is verified at sign-up, by the mail or by the provider. */
   emailVerified: boolean;
   displayName: string | null;
@@ -260,6 +263,8 @@ export const AuthSection = Type.Object({
   /** The mail settings. Absent: messages are written to `<data>/outbox` and logged. */
   mail: Type.Optional(Mail),
   hooks: Type.Optional(Type.Unsafe<AuthHooks>(Hooks)),
+  /** Phone numbers of accounts, and codes sent to them. None by default. */
+  phones: Type.Optional(Type.Unsafe<PhonesConfig>(Phones)),
   /** A table with one record for each account, in a namespace of `databases`. None by default. */
   users: Type.Optional(Type.Unsafe<UsersConfig>(UsersShape)),
   /** The captcha. Absent: none. With it, sign-up, anonymous sign-in and requests for mail need a `captchaToken`. */

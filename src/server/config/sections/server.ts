@@ -85,5 +85,7 @@ export const RateLimits = Type.Object({
   signin: limit(),
   signup: limit(),
   events: limit(),
+  /** Texts to phones. */
+  phone: limit(),
 });
 export type RateLimitGroup = keyof Static<typeof RateLimits>;

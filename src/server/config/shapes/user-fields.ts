@@ -70,6 +70,15 @@ export const Email = refine(
   (name) => ({ code: "invalid_value", message: `${name} must be an email address` }),
 );
 
+const PHONE_TEXT_MAX_CHARACTERS = 32;
+
+/** A phone number as sent, with `+` and the country. The server stores it in E.164. */
+export const Phone = Type.String({
+  minLength: 1,
+  maxLength: PHONE_TEXT_MAX_CHARACTERS,
+  description: "With + and the country, such as +43 660 12345678",
+});
+
 /** Returns the normalized address of a text that `Email` has accepted. */
 export const emailOf = (text: string): string => normalizeEmail(text) ?? "";
 

@@ -10,6 +10,7 @@ import {
   Language,
   Metadata,
   newPassword,
+  Phone,
   Role,
 } from "./user-fields.ts";
 
@@ -46,6 +47,8 @@ export const OwnUser = Type.Object({
   ...ownEntry,
   avatarUrl: nullable(Type.String()),
   emailVisibility: Visibility,
+  /** The verified phone number (E.164); null without one. */
+  phone: nullable(Type.String()),
   /** The language of mails to the user (BCP 47); null: not known. */
   language: nullable(Type.String()),
   /** Metadata written by the user. */
@@ -86,6 +89,8 @@ export const userChanges = (passwordMinLength: number) =>
     email: Type.Optional(Email),
     /** Whether the email is verified; false after a change of `email` unless set. */
     emailVerified: Type.Optional(Type.Boolean({ description: "false after a change of `email` unless given" })),
+    /** The phone number, as verified; null removes it. */
+    phone: optional(Phone),
     /** The password. It ends every session, and removes the passkeys unless `keepPasskeys` is true. */
     password: Type.Optional(newPassword(passwordMinLength)),
     keepPasskeys: Type.Optional(

@@ -125,18 +125,19 @@ function passwordReset(deps: EndpointDeps): readonly Endpoint[] {
     "POST /api/auth/reset-password",
     {
       ...ofUsers(deps.authLimit),
-      summary: "Set a new password; every session ends, and every passkey is removed",
+      summary: "Set a new password; every session ends, passkeys and phone number are removed",
       caller: "public",
       body: Type.Object({
         token: MailToken,
         newPassword: chosenPassword(deps),
         keepPasskeys: Type.Optional(Type.Boolean({ default: false, description: "true: the passkeys stay" })),
+        keepPhone: Type.Optional(Type.Boolean({ default: false, description: "true: the phone number stays" })),
       }),
       answers: { 200: Ok },
     },
     async (context) => {
-      const { token, newPassword, keepPasskeys = false } = await context.body();
-      await resetPassword(deps, { token, newPassword, keepPasskeys }, clientOf(context));
+      const { token, newPassword, keepPasskeys = false, keepPhone = false } = await context.body();
+      await resetPassword(deps, { token, newPassword, keepPasskeys, keepPhone }, clientOf(context));
       return OK;
     },
   );

@@ -103,7 +103,7 @@ function refuse(remainingMs: number): never {
 }
 
 /** The uses of six-digit codes. Each has its own budget: one used up with a stolen token, for instance, leaves the others. */
-type CodeUse = "totp-sign-in" | "totp-manage" | "email-otp";
+type CodeUse = "totp-sign-in" | "totp-manage" | "email-otp" | "phone-otp" | "phone-change";
 
 /**
  * The wrong codes within a day. Limits per minute alone would allow guessing forever, with a chance of some percent a day; this

@@ -5,6 +5,7 @@ import type { Actor, Transaction } from "../../../db/index.ts";
 import type { Readable } from "../../../db/query.ts";
 import { IMPORT_SLICE_USERS } from "../limits.ts";
 import { hashProblem } from "../means/passwords.ts";
+import { phoneOf } from "../means/phone-numbers.ts";
 import { redirectField } from "../means/redirect.ts";
 import type { AuthDeps } from "../sessions/deps.ts";
 import { issueToken, mailKindOf } from "../sessions/mail-tokens.ts";
@@ -19,6 +20,7 @@ import {
   type SecretAccount,
   userByEmail,
   userById,
+  userByPhone,
 } from "../statements/users.ts";
 import { type AccountWrite, type UserChanges, userValues } from "../store/account-file.ts";
 import { changeAsked } from "./asked-changes.ts";
@@ -26,6 +28,7 @@ import { removePasskeys } from "./credentials.ts";
 import { invite } from "./invitations.ts";
 import { meansOf, removeMeans, requireUser } from "./means.ts";
 import { mergeAccounts } from "./merging.ts";
+import { phoneTaken } from "./phones.ts";
 import { searchUsers } from "./user-search.ts";
 
 /** The sharer of administrators' hashes. */
@@ -94,9 +97,10 @@ export function createAccounts(deps: AuthDeps): Accounts {
 
     async update(id, { password, keepPasskeys = false, ...changes }, by) {
       requireUser(file.sql, id);
+      const phone = typeof changes.phone === "string" ? await phoneOf(changes.phone, "phone") : changes.phone;
       const passwordHash = password === undefined ? undefined : await passwords.hash(password, ADMINISTRATION);
       return file.write((write) => {
-        const account = changed(write, requireUser(write.tx, id), { ...changes, passwordHash }, by);
+        const account = changed(write, requireUser(write.tx, id), { ...changes, phone, passwordHash }, by);
         if (passwordHash !== undefined && !keepPasskeys) removePasskeys(write, id);
         return withoutHash(account);
       });
@@ -188,6 +192,8 @@ function changed(write: AccountWrite, present: SecretAccount, changes: UserChang
   const isMoved = email !== present.email;
   const other = isMoved && email !== null ? userByEmail.get(write.tx, { email }) : null;
   if (other !== null) throw emailTaken();
+  const owner = typeof changes.phone === "string" ? userByPhone.get(write.tx, { phone: changes.phone }) : null;
+  if (owner !== null && owner.id !== id) throw phoneTaken("phone");
   const emailVerified = changes.emailVerified ?? (isMoved ? false : undefined);
   if (email === null && passwordHash !== undefined) throw withoutAddress("password");
   if (email === null && emailVerified === true) throw withoutAddress("emailVerified");

@@ -8,7 +8,7 @@ import {
   insertIdentity,
 } from "../statements/means.ts";
 import { deleteSecretsOfOwner } from "../statements/secrets.ts";
-import { clearPassword } from "../statements/users.ts";
+import { clearPassword, userById } from "../statements/users.ts";
 import type { AccountWrite } from "../store/account-file.ts";
 
 // What adds and removes ways of signing in. Users' changes of their own are in the audit log, whoever makes them. [AL6]
@@ -17,6 +17,13 @@ import type { AccountWrite } from "../store/account-file.ts";
 export function removePasskeys(write: AccountWrite, userId: string): void {
   if (deletePasskeysOfUser.run(write.tx, { userId }) === 0) return;
   write.auditByUser(userId, "factor.delete", { type: "passkey" });
+}
+
+/** Removes the phone number of the user. */
+export function removePhone(write: AccountWrite, userId: string): void {
+  if ((userById.get(write.tx, { id: userId })?.phone ?? null) === null) return;
+  write.update(userId, { phone: null });
+  write.auditByUser(userId, "factor.delete", { type: "phone" });
 }
 
 /**
@@ -31,6 +38,7 @@ export function clearUnproven(write: AccountWrite, userId: string): void {
   clearPassword.run(write.tx, { id: userId });
   deleteIdentitiesOfUser.run(write.tx, { userId });
   removePasskeys(write, userId);
+  removePhone(write, userId);
 }
 
 /** A user at a provider, who signs in to an account here from now on. */

@@ -1,16 +1,13 @@
-import { randomInt } from "node:crypto";
-import { AppError, badField } from "../../../../kernel/errors.ts";
+import { AppError } from "../../../../kernel/errors.ts";
 import type { SignUpFacts } from "../../../config/types.ts";
-import { EMAIL_CODE_ATTEMPTS_MAX, EMAIL_CODE_DIGITS } from "../limits.ts";
 import { CodeBudget, type Guess } from "../means/guesses.ts";
+import { newCode, takeCode } from "../sessions/codes.ts";
 import type { AuthDeps, Client, SignInAnswer } from "../sessions/deps.ts";
-import { codeHash, issueToken, mailCode, useToken } from "../sessions/mail-tokens.ts";
+import { issueToken, mailCode, useToken } from "../sessions/mail-tokens.ts";
 import { answerSignIn, completeSignIn, guessKeys, type SignIn } from "../sessions/sign-in.ts";
 import { isSignUpOpen, maySignUp, requireSignUp } from "../sessions/verification.ts";
-import { countAttempt, deleteSecret, findSecret } from "../statements/secrets.ts";
 import { userByEmail } from "../statements/users.ts";
 import { type AccountWrite, accountDisabled } from "../store/account-file.ts";
-import { equalsConstantTime } from "../store/sealing.ts";
 import { clearUnproven } from "./credentials.ts";
 
 // Signing in with a mailed link or code. An unknown address becomes a user whose email is verified, if the rule of sign-ups allows it.
@@ -42,7 +39,7 @@ export async function requestCode(
 ): Promise<void> {
   deps.mailLimit.hit(email);
   const isMailed = await isUseful(deps, "emailOtp", email);
-  const code = String(randomInt(10 ** EMAIL_CODE_DIGITS)).padStart(EMAIL_CODE_DIGITS, "0");
+  const code = newCode();
   const posted = await deps.file.write((write) => {
     const userId = userByEmail.get(write.tx, { email })?.id ?? null;
     return mailCode(deps, write, { email, userId, code, isMailed, language });
@@ -50,34 +47,19 @@ export async function requestCode(
   await posted();
 }
 
-const invalidCode = () => badField("code", "invalid_value", "code is wrong, used or expired");
-
 /** Signs in with a code, which five wrong ones end. Errors: 400, 403 if disabled or `Sign-up is closed`, 429. */
 export async function verifyCode(
   deps: AuthDeps,
   { email, code }: { email: string; code: string },
   client: Client,
 ): Promise<SignInAnswer> {
-  const hash = deps.sealing.digest("email-otp", email);
-  const given = codeHash(deps, email, code.trim());
   const budget = new CodeBudget("email-otp", email, client);
   const guess = async (): Promise<Guess<SignIn | null>> => {
-    // A wrong attempt must be counted, so it is a result of the write and not a throw.
     const result = await deps.file.write<SignIn | AppError | null>((write) => {
-      const secret = findSecret.get(write.tx, { hash, purpose: "email-otp", now: write.now });
-      const expected = secret?.payload["code"];
-      if (secret === null || typeof expected !== "string") return invalidCode();
-      const refusal = budget.refusal(write);
-      if (refusal !== null) return refusal;
-      if (!equalsConstantTime(Buffer.from(expected, "base64"), given)) {
-        if (secret.attempts + 1 >= EMAIL_CODE_ATTEMPTS_MAX) deleteSecret.run(write.tx, { hash });
-        else countAttempt.run(write.tx, { hash });
-        // Without a mailed code no guess can be right, and the budget does not shrink.
-        budget.count(write);
-        return invalidCode();
-      }
-      deleteSecret.run(write.tx, { hash });
-      return signInOwner(deps, write, { email, client, mayBecome: isSignUpOpen(deps.config) });
+      const taken = takeCode(deps, write, { purpose: "email-otp", owner: email, code, budget });
+      return taken instanceof AppError
+        ? taken
+        : signInOwner(deps, write, { email, client, mayBecome: isSignUpOpen(deps.config) });
     });
     return result instanceof AppError ? { isRight: false, error: result } : { isRight: true, value: result };
   };

@@ -20,7 +20,7 @@ import { deleteUnverifiedIdentities } from "../statements/means.ts";
 import { deleteSecretsFor, deleteSecretsOfOwner } from "../statements/secrets.ts";
 import { type SecretAccount, userByEmail, userById } from "../statements/users.ts";
 import { accountDisabled, type Caller, currentAccount } from "../store/account-file.ts";
-import { clearUnproven, removePasskeys } from "./credentials.ts";
+import { clearUnproven, removePasskeys, removePhone } from "./credentials.ts";
 
 /** Errors: 401 `Invalid email or password`, 403 `Account is disabled` or `Email not verified`, 429. */
 export async function signInWithPassword(
@@ -138,12 +138,17 @@ export async function requestPasswordReset(deps: AuthDeps, email: string, redire
 
 /**
  * Sets a password with a mailed token: ends every session, and removes identities whose address the provider has not verified.
- * Passkeys are removed too unless `keepPasskeys`: a user whose account somebody else has entered resets the password to keep them
+ * Passkeys and the phone number are removed too unless `keepPasskeys` and `keepPhone`: a user whose account somebody else has entered resets the password to keep them
  * out. Errors: 400 for a wrong, used or expired token, 403 if disabled.
  */
 export async function resetPassword(
   deps: AuthDeps,
-  { token, newPassword, keepPasskeys }: { token: string; newPassword: string; keepPasskeys: boolean },
+  {
+    token,
+    newPassword,
+    keepPasskeys,
+    keepPhone,
+  }: { token: string; newPassword: string; keepPasskeys: boolean; keepPhone: boolean },
   client: Client,
 ): Promise<void> {
   checkToken(deps, "reset-password", token);
@@ -156,6 +161,7 @@ export async function resetPassword(
     // Somebody at a provider that verifies no address may have brought it along before its owner verified it here.
     deleteUnverifiedIdentities.run(write.tx, { userId: account.id });
     if (!keepPasskeys) removePasskeys(write, account.id);
+    if (!keepPhone) removePhone(write, account.id);
     write.update(account.id, { passwordHash, emailVerified: true });
     write.endSessions(account.id, { except: null });
     deleteSecretsOfOwner.run(write.tx, { userId: account.id });

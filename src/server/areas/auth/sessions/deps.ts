@@ -29,6 +29,8 @@ export interface AuthDeps {
   mailLimit: RateLimiter;
   /** Counts a change of the address that a user asks for. */
   addressLimit: RateLimiter;
+  /** Counts a change of the phone number that a user asks for. */
+  phoneLimit: RateLimiter;
   /** Failures that are allowed per email. */
   signInLimit: RateLimit;
   addressOf: AddressOf;

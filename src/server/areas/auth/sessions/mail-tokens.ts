@@ -14,6 +14,7 @@ import type { MailValues } from "../mail/templates.ts";
 import { deleteSecret, findSecret, type OneTimeSecret, putSecret, type SecretPurpose } from "../statements/secrets.ts";
 import { type SecretAccount, userById } from "../statements/users.ts";
 import { type AccountWrite, accountDisabled } from "../store/account-file.ts";
+import { codeHash } from "./codes.ts";
 import type { AuthDeps } from "./deps.ts";
 import { pagesUrl } from "./page-links.ts";
 
@@ -101,16 +102,13 @@ export function mailCode(
     hash: deps.sealing.digest("email-otp", email),
     purpose: "email-otp",
     userId,
-    payload: { code: codeHash(deps, email, code).toString("base64") },
+    payload: { code: codeHash(deps, "email-otp", email, code).toString("base64") },
     expiresAt: write.now + EMAIL_CODE_TTL_MS,
   });
   const { name, language } = readerOf(write, userId, mailed.language);
   const mail = { kind: "emailOtp", values: { email, name, code }, language, ttlMs: EMAIL_CODE_TTL_MS } as const;
   return deps.mailer.post(write.tx, { ...mail, delivery: isMailed ? "mail" : "none" });
 }
-
-export const codeHash = ({ sealing }: AuthDeps, email: string, code: string): Buffer =>
-  sealing.digest("email-otp-code", `${email}:${code}`);
 
 export const invalidMailToken = () => badField("token", "invalid_value", "token is wrong, used or expired");
 

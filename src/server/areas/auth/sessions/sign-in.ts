@@ -256,8 +256,8 @@ export async function answerSignIn(deps: AuthDeps, signIn: SignIn, redirect: URL
   }
 }
 
-/** The secret that is guessed at: `password` and `email-otp` of an address, `confirmation` of a password by a user who is signed in. */
-export type GuessUse = "password" | "confirmation" | "email-otp";
+/** The secret that is guessed at: `password` and `email-otp` of an address, `phone-otp` of a number, `phone-change` of a user, `confirmation` of a password by a user who is signed in. */
+export type GuessUse = "password" | "confirmation" | "email-otp" | "phone-otp" | "phone-change";
 
 /**
  * Returns the keys that a guess counts against: for what it guesses at, so that wrong mailed codes, or passwords that are confirmed

@@ -42,9 +42,12 @@ export async function requireSignUp(deps: AuthDeps, facts: SignUpFacts): Promise
 /** Whether there are no tokens before the address is proved. */
 export const isProofRequired = ({ requireVerifiedEmail }: AuthConfig): boolean => requireVerifiedEmail === true;
 
-/** Whether this account must prove its address before it gets tokens. Anonymous users have none to prove. */
-export const isUnproved = (config: AuthConfig, { isAnonymous, emailVerified }: Account): boolean =>
-  isProofRequired(config) && !isAnonymous && !emailVerified;
+/**
+ * Whether this account must prove its address before it gets tokens. Anonymous users have none to prove; a verified number suffices
+ * without an address, and not beside an unverified one: rules trust the address of whoever has tokens.
+ */
+export const isUnproved = (config: AuthConfig, { isAnonymous, email, emailVerified, phone }: Account): boolean =>
+  isProofRequired(config) && !isAnonymous && !emailVerified && (email !== null || phone === null);
 
 /** The answer to whoever has to prove an address first. */
 export const emailNotVerified = () => forbidden("Email not verified");

@@ -11,6 +11,8 @@ import { type Caller, sessionOf } from "../store/account-file.ts";
 interface WaysIn {
   /** A password, which can be set by mail, or a link or code to the address. */
   email: boolean;
+  /** A number to which a code is sent. */
+  phone: boolean;
   identities: readonly Identity[];
   passkeys: readonly Passkey[];
 }
@@ -20,6 +22,7 @@ function waysIn(sql: Readable, account: SecretAccount, config: AuthConfig): Ways
   const providers = config.oauth ?? {};
   return {
     email: account.email !== null && takesMail,
+    phone: account.phone !== null && config.phones !== undefined && config.phones.signIn !== false,
     identities: identitiesOfUser
       .all(sql, { userId: account.id })
       .filter(({ provider }) => Object.hasOwn(providers, provider)),
@@ -27,10 +30,10 @@ function waysIn(sql: Readable, account: SecretAccount, config: AuthConfig): Ways
   };
 }
 
-/** Errors: 409 when nothing would be left to sign in with after this identity or passkey is gone. */
+/** Errors: 409 when nothing would be left to sign in with after this identity or passkey is gone (empty: none of them). */
 export function requireOtherWayIn(sql: Readable, account: SecretAccount, config: AuthConfig, removedId: string): void {
-  const { email, identities, passkeys } = waysIn(sql, account, config);
-  if (email || [...identities, ...passkeys].some(({ id }) => id !== removedId)) return;
+  const { email, phone, identities, passkeys } = waysIn(sql, account, config);
+  if (email || phone || [...identities, ...passkeys].some(({ id }) => id !== removedId)) return;
   throw conflict("This is the only way to sign in to this account");
 }
 
@@ -47,8 +50,8 @@ export function requireRecentProof(sql: Readable, caller: Caller, config: AuthCo
   const age = Math.abs(now - session.provedAt);
   if (age <= RECENT_PROOF_MS) return account;
   if (account.isAnonymous) {
-    const { email, identities, passkeys } = waysIn(sql, account, config);
-    if (!email && identities.length === 0 && passkeys.length === 0) return account;
+    const { email, phone, identities, passkeys } = waysIn(sql, account, config);
+    if (!email && !phone && identities.length === 0 && passkeys.length === 0) return account;
   }
   throw unauthorized("Sign in again");
 }

@@ -56,6 +56,7 @@ export const liveSession = reading((db, v: { id: string }) =>
       role: users.role,
       email: users.email,
       emailVerified: users.emailVerified,
+      phone: users.phone,
       isAnonymous: users.isAnonymous,
     })
     .from(sessions)

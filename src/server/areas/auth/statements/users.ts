@@ -11,6 +11,10 @@ export const userByEmail = reading((db, v: { email: string }) =>
   db.select().from(users).where(eq(users.email, v.email)),
 );
 
+export const userByPhone = reading((db, v: { phone: string }) =>
+  db.select().from(users).where(eq(users.phone, v.phone)),
+);
+
 /** Addresses with other characters than those of ASCII, in their order, after one of them. */
 export const otherForms = reading((db, v: { after: string; limit: number }) =>
   db

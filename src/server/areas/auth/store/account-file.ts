@@ -151,8 +151,8 @@ export class AccountWrite {
     if (RECORDED.some((name) => account[name] !== present[name])) this.marked(userId);
     if (account.email !== present.email) unmarkIdentities.run(this.tx, { userId });
     if (by !== undefined) this.audit(by, updated(changes, present, account));
-    const { role, email, emailVerified, isAnonymous } = account;
-    this.#effects.push((sessions) => sessions.update(userId, { role, email, emailVerified, isAnonymous }));
+    const { role, email, emailVerified, phone, isAnonymous } = account;
+    this.#effects.push((sessions) => sessions.update(userId, { role, email, emailVerified, phone, isAnonymous }));
     return account;
   }
 
@@ -215,7 +215,7 @@ export class AccountWrite {
     const sessionIds = this.#deleteSessions(userId, except);
     if (isAudited) this.ended(sessionIds);
     else this.signOut(userId, sessionIds, "credentials");
-    for (const purpose of ["mfa-ticket", "email-change"] as const) {
+    for (const purpose of ["mfa-ticket", "email-change", "phone-change"] as const) {
       deleteSecretsFor.run(this.tx, { userId, purpose });
     }
     deletePlainInvitations.run(this.tx, { userId });
