@@ -3,6 +3,7 @@ import type { Ids } from "../../../../kernel/ids.ts";
 import type { Logger } from "../../../../kernel/logger.ts";
 import { within } from "../../../../kernel/time/deadline.ts";
 import { HOUR_MS, SECOND_MS } from "../../../../kernel/time/duration.ts";
+import { nextTurn } from "../../../../kernel/time/scheduler.ts";
 import type { AppAccess } from "../../../config/app/index.ts";
 import { PHONE_TEXTS_PER_HOUR } from "../../../config/sections/auth-phones.ts";
 import type { PhonesConfig, TextContext } from "../../../config/types.ts";
@@ -69,7 +70,11 @@ export class Texts {
     const text = TEXTS[use][tag](code, appName());
     this.#underWay++;
     const context = { id: `text_${ids.uuid()}`, timestamp: Math.floor(clock.now() / SECOND_MS), post };
-    const sent = (async () => config.send(app(), { to: number, code, text }, context))();
+    const sent = (async () => {
+      // The answer leaves first: what a sender does before it waits would tell, by the time, that a text is sent.
+      await nextTurn();
+      return config.send(app(), { to: number, code, text }, context);
+    })();
     within(clock, TEXT_TIMEOUT_MS, sent)
       .catch((cause: unknown) => logger.error("auth: a text could not be sent", { cause }))
       .finally(() => this.#underWay--);
