@@ -24,6 +24,9 @@ export default defineConfig({
       n: t.Number(), on: t.Boolean(), text: t.String(), tags: t.Array(t.String()), meta: t.Object({ a: t.Number() }), items: t.Array(t.Object({ n: t.Number() })),
     }) })
     .post("/files", ({ body }) => body.files.map(shown), { ...open, body: t.Object({ files: t.Files() }) })
+    .post("/own-json", async ({ request }) => request.json(), open)
+    .post("/own-bytes", async ({ request }) => Buffer.from(await request.bytes()).toString("hex"), open)
+    .post("/text", ({ body }) => body, open)
     .post("/json", ({ body }) => body, { ...open, body: t.Object({ n: t.Number() }) })
     .post("/forced", ({ body }) => body, { ...open, parse: "json", body: t.Object({ n: t.Number() }) })
     .post("/parser", ({ body }) => body, { ...open, parse: ({ request }, type) => type === "text/own" ? request.text().then((text) => ({ n: Number(text) })) : undefined, body: t.Object({ n: t.Number() }) })
@@ -141,6 +144,38 @@ test.each(["/json", "/forced", "/parser"])(
     if (path === "/parser") expect(await send(path, "7", "text/own")).toEqual([200, { n: 7 }]);
   },
 );
+
+test.each([
+  ["/json", "application/json", '{"n":1}'],
+  ["/forced", "application/json", '{"n":1}'],
+  ["/text", "application/json", '{"n":1}'],
+  ["/text", "text/plain", "words"],
+  ["/text", "application/octet-stream", "words"],
+  ["/text", "application/x-www-form-urlencoded", "n=1"],
+  ["/schema", "application/x-www-form-urlencoded", "text=a"],
+  ["/schema", MULTIPART, `${part("name=text", "a")}--XYZ--\r\n`],
+  ["/own", MULTIPART, `${part("name=text", "a")}--XYZ--\r\n`],
+  ["/own-json", "application/json", '{"n":1}'],
+])("[FN400] a compressed body at %s, %s, is 415 and its coding is named", async (path, type, body) => {
+  for (const long of [body, body.padEnd(300_000)]) {
+    for (const coding of ["gzip", "br", "identity, gzip"]) {
+      const headers = { "content-type": type, "content-encoding": coding };
+      const answer = await platform.fetch(`${BASE}${path}`, { method: "POST", headers, body: Bun.gzipSync(long) });
+      expect([answer.status, await answer.json()]).toEqual([415, expect.objectContaining({ code: 415 })]);
+      const plain = await platform.fetch(`${BASE}${path}`, { method: "POST", headers, body: long });
+      expect([plain.status, await plain.text()]).toEqual([415, expect.stringContaining(`got ${coding}`)]);
+    }
+  }
+  const headers = { "content-type": type, "content-encoding": "identity" };
+  expect((await platform.fetch(`${BASE}${path}`, { method: "POST", headers, body })).status).toBe(200);
+});
+
+test("[FN400] a handler that reads the bytes itself gets them as they were sent", async () => {
+  const body = Bun.gzipSync("words");
+  const headers = { "content-type": "text/plain", "content-encoding": "gzip" };
+  const answer = await platform.fetch(`${BASE}/own-bytes`, { method: "POST", headers, body });
+  expect([answer.status, await answer.text()]).toEqual([200, Buffer.from(body).toString("hex")]);
+});
 
 test("[FN7] the rest of a path is decoded as parameters are", async () => {
   expect((await platform.get(`${BASE}/rest/a/b%20c%2Fd`)).body).toEqual({ "*": "a/b c/d" } as never);

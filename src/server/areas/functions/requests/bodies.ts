@@ -3,7 +3,7 @@ import { type AppError, badRequest, tooLarge } from "../../../../kernel/errors.t
 import type { JsonValue } from "../../../../kernel/json/json.ts";
 import { clientNetwork } from "../../../../kernel/network/addresses.ts";
 import type { Principal } from "../../../access/principal.ts";
-import { type BodyRules, isBodyAbsent, readJson } from "../../../http/bodies/body.ts";
+import { type BodyRules, isBodyAbsent, readJson, refuseCoding } from "../../../http/bodies/body.ts";
 import { parseJsonBody } from "../../../http/bodies/json-body.ts";
 import { Query } from "../../../http/bodies/query.ts";
 import type { HttpParts } from "../../../http/http.ts";
@@ -115,8 +115,9 @@ const jsonRules = ({ bodyMaxBytes, bodies, turns }: HttpParts, sender: string | 
   sender: () => sender,
 });
 
-/** Replaces `Request.json`. Errors: 400. */
+/** Replaces `Request.json`. Errors: 400, 415. */
 async function smallJson(this: Request): Promise<JsonValue> {
+  refuseCoding(this);
   const json = decoded(await bytes.call(this));
   const value = parseJsonBody(json);
   refusePrototype(prototypeIn(json, value));
@@ -135,8 +136,9 @@ async function* small(request: Request): AsyncGenerator<Uint8Array> {
   yield await bytes.call(request);
 }
 
-/** Reads the fields of a form. Errors: 400, 413. */
+/** Reads the fields of a form. Errors: 400, 413, 415. */
 async function fieldsOf(request: Request): Promise<FormField[]> {
+  refuseCoding(request);
   const declared = request.headers.get("content-length");
   const isSmall = declared !== null && Number(declared) <= SMALL_BODY_MAX_BYTES;
   const chunks = isSmall || request.body === null ? small(request) : request.body;
@@ -171,8 +173,10 @@ export async function readBody(request: Request, kind?: BodyKind): Promise<unkno
   const { headers } = request;
   if (isBodyAbsent(request)) return undefined;
   call.isParsed = true;
+  const parsedKind = kind ?? kindOfBody(headers);
   try {
-    switch (kind ?? kindOfBody(headers)) {
+    if (parsedKind !== null) refuseCoding(request);
+    switch (parsedKind) {
       case "json":
         return await request.json();
       case "text":

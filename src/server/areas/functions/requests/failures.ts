@@ -57,7 +57,9 @@ function failureOf(cause: unknown): unknown {
   return cause;
 }
 
+/** Returns the reason of a failed parse. Elysia wraps that of a route with a `parse` of its own once more. */
 function parseFailure({ cause }: ParseError): AppError {
+  if (cause instanceof ParseError) return parseFailure(cause);
   return cause instanceof AppError ? cause : badRequest("The body cannot be parsed");
 }
 
