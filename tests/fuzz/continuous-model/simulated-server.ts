@@ -409,10 +409,7 @@ export class SimulatedServer {
       exists: (path) => files.has(path),
       isOpen: (path) => files.get(path)?.opened != null || files.get(path)?.hasLeftWal === true,
       stamp: (path) => files.get(path)?.stamp ?? null,
-      walStamp: (path) => {
-        const file = files.get(path);
-        return file === undefined ? null : { mtimeMs: file.wal.frames, bytes: file.wal.salts };
-      },
+      walState: (path) => JSON.stringify(files.get(path)?.wal ?? null),
       scan: (path, options) => this.#scan(path, options),
       records: ({ path }) => this.#waiting.find((one) => one.path === path)?.records ?? [],
       removeCopy: (path) => void this.store.copies.delete(path),

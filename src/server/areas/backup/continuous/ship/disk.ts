@@ -23,8 +23,8 @@ export interface ShipDisk {
   /** Whether a database has a WAL. */
   isOpen(path: string): boolean;
   stamp(path: string): FileStamp | null;
-  /** Stamp of the WAL; null: there is none. */
-  walStamp(path: string): FileStamp | null;
+  /** State of the WAL, another one after each commit; "": there is none. */
+  walState(path: string): string;
   /** Compares a database with what is known of it, or copies it. Errors: those of `scanFile`. */
   scan(path: string, options: Omit<ScanOptions, "file" | "path" | "temporary">): Scanned;
   /** Reads the records of a spooled file. */
@@ -52,6 +52,22 @@ export function partsOf({ dataDirectory, to }: { dataDirectory: string; to: Stor
   };
 }
 
+/** The index of a WAL begins with a header that counts changes. */
+const INDEX_HEADER_BYTES = 48;
+
+/** Reads the beginning of a file. Nothing in this process has the file open through SQLite, whose locks closing it would drop. */
+function headOf(path: string): string {
+  if (!existsSync(path)) return "";
+  const descriptor = openSync(path, "r");
+  try {
+    const head = Buffer.alloc(INDEX_HEADER_BYTES);
+    readSync(descriptor, head, 0, INDEX_HEADER_BYTES, 0);
+    return head.toString("hex");
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
 /** Opens the databases of a data directory, and removes copies that a former process has left. */
 function openDisk(dataDirectory: string): ShipDisk {
   const folder = join(dataDirectory, CONTINUOUS_FOLDER);
@@ -67,7 +83,8 @@ function openDisk(dataDirectory: string): ShipDisk {
     exists: (path) => existsSync(fileOf(path)),
     isOpen: (path) => existsSync(`${fileOf(path)}-wal`),
     stamp: (path) => stampOf(fileOf(path)),
-    walStamp: (path) => stampOf(`${fileOf(path)}-wal`),
+    // A time does not do: commits of one tick of the system's clock, of a WAL that was restarted, have the same time and size.
+    walState: (path) => headOf(`${fileOf(path)}-shm`),
     scan(path, options) {
       // A copy that waits to be stored and one that a comparison makes may be there at the same time.
       const name = `${options.id}${options.asCopy ? DUE : ""}${COPY_ENDING}`;

@@ -254,7 +254,7 @@ export class Shipper {
   #lookAtD1(): void {
     const { disk } = this.#deps;
     for (const path of disk.databases(D1.slice(0, -1))) {
-      const state = JSON.stringify([disk.stamp(path), disk.walStamp(path)]);
+      const state = JSON.stringify([disk.stamp(path), disk.walState(path)]);
       if (this.#d1.get(path) === state) continue;
       this.#d1.set(path, state);
       this.#tracked.look(path);
