@@ -1,16 +1,20 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { type Client, clientOf, createContext } from "../../src/client/client.ts";
 import type { LiveQuery } from "../../src/client/live/types.ts";
+import { startOffline } from "../../src/client/offline/offline.ts";
+import type { OfflineStorage } from "../../src/client/offline/storage.ts";
 import { memoryStore } from "../../src/client/store.ts";
 import { PlatformError } from "../../src/client/transport/errors.ts";
 import type { JsonObject } from "../../src/kernel/json/json.ts";
 import { type TestPlatform, testPlatform } from "../support/platform.ts";
 import { type Random, random } from "../support/random.ts";
 import { until } from "../support/until.ts";
+import { memoryStorage } from "./offline-storage.ts";
 import { createWire, fastRuntime, type Wire } from "./wire.ts";
 
 // Random writes of this client and of others, over windows of every size. When the last message has arrived (every request is
-// answered, and the server says that it has sent all changes), each live query equals its list in the next turn of the event loop.
+// answered, and the server says that it has sent all changes), each live query equals its list in the next turn of the event loop. In
+// every other world, writes go through the queue of the option `offline`.
 //
 //   PLATFORM_LIVE_SEEDS=200                             so many worlds (12 by default)
 //   PLATFORM_TEST_SEED=123                              world 123 alone
@@ -78,6 +82,8 @@ interface World {
   wire: Wire;
   path: string;
   instance: string;
+  /** The queue of the option `offline`; null without it. */
+  storage: OfflineStorage | null;
   queries: { live: LiveQuery<JsonObject>; query: AnyQuery; text: string }[];
 }
 
@@ -119,11 +125,16 @@ async function begin(seed: number): Promise<World> {
   const context = createContext({ url: platform.url, store, webSocket: wire.WebSocket }, fastRuntime(10));
   const client = clientOf<unknown>(context);
   await context.session.ready;
+  const storage = seed % 2 === 0 ? memoryStorage() : null;
+  if (storage !== null) {
+    const refused = () => {};
+    context.deliver = await startOffline(context, { name: instance, storage, direct: context.deliver, refused });
+  }
   const queries = Array.from({ length: 3 }, () =>
     queryOf(r, client.db("worlds", instance).table("items") as unknown as AnyQuery),
   );
   for (const { live } of queries) live.subscribe(() => {});
-  return { r, client, wire, path, instance, queries };
+  return { r, client, wire, path, instance, storage, queries };
 }
 
 async function own({ r, client, instance }: World): Promise<unknown> {
@@ -154,10 +165,10 @@ async function others({ r, path }: World): Promise<unknown> {
 }
 
 /** Returns when every request of the client is answered, and everything that the server had to send has been given to the client. */
-async function lastMessage({ wire }: World): Promise<void> {
+async function lastMessage({ wire, storage }: World): Promise<void> {
   const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
   for (;;) {
-    while (underWay > 0) await Bun.sleep(1);
+    while (underWay > 0 || ((await storage?.waiting()) ?? []).length > 0) await Bun.sleep(1);
     const [sent, received] = [wire.sent.length, wire.received];
     const flushes = await wire.flushed();
     await nextTurn();
