@@ -24,7 +24,7 @@ export function twilioSender({
 }): SendText {
   const url = `${endpoint}/2010-04-01/Accounts/${encodeURIComponent(accountSid)}/Messages.json`;
   const headers = {
-    authorization: `Basic ${btoa(`${accountSid}:${authToken}`)}`,
+    authorization: `Basic ${Buffer.from(`${accountSid}:${authToken}`).toString("base64")}`,
     "content-type": "application/x-www-form-urlencoded",
   };
   const sender = from.startsWith("MG") ? "MessagingServiceSid" : "From";
