@@ -4,6 +4,7 @@ export const PLACES_OF_CODE = [
   "auth.hooks.afterDelete",
   "auth.hooks.afterSignup",
   "auth.oauth.*.profile",
+  "auth.phones.send",
   "auth.signup",
   "auth.tokens.claims",
   "cron.*.run",

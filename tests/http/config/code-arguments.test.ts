@@ -93,6 +93,7 @@ const CONFIG = `
     kv: { cache: {} },
     auth: {
       signup: noting("auth.signup", (facts, context) => facts.metadata !== null),
+      phones: { countries: "all", send: noting("auth.phones.send", (app, text, context) => undefined) },
       tokens: { audience: "others", claims: noting("auth.tokens.claims", (user) => ({})) },
       hooks: {
         afterSignup: noting("auth.hooks.afterSignup", (user, app) => undefined),
@@ -269,6 +270,7 @@ async function workOnAll(round: number): Promise<void> {
   const { link } = (await platform.service.post<{ link: string }>("/api/auth/admin/users/invite", invitation)).body;
   const token = new URL(link).searchParams.get("token");
   answered("invitation", (await platform.post("/api/auth/accept-invite", { token, password: "correct horse" })).body);
+  answered("text", (await platform.post("/api/auth/signin/phone", { phone: `+43660123400${round}` })).body);
   await workOnSockets(round);
   for (const route of [`hello/${round}`, `app/callers-${round}`]) {
     const { status, body } = await user.get(`/api/functions/${route}`);
