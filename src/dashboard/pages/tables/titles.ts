@@ -37,6 +37,30 @@ const idsIn = (value: unknown): string[] => {
 /** Returns the title of the record to which `value` of the field `column` refers; undefined: unknown. */
 export type TitleOf = (column: string, value: string) => string | undefined;
 
+/** Builds the request for the titles of records that are referred to by these values. */
+function titlesQuery(
+  server: ReturnType<typeof useServer>,
+  as: ReturnType<typeof useViewAs>,
+  {
+    address,
+    column,
+    title,
+    values,
+  }: { address: TableAddress; column: string; title: string; values: readonly string[] },
+) {
+  return {
+    queryKey: [...keyOf(address), "titles", as, column, title, values],
+    // A title changed meanwhile is updated the next time the table is opened.
+    staleTime: 30_000,
+    retry: false,
+    queryFn: async ({ signal }: { signal: AbortSignal }) => {
+      const filter = JSON.stringify([[column, "in", values]]);
+      const query = { filter, fields: [...new Set([column, title])].join(","), limit: values.length, total: false };
+      return (await server.request<{ items: Row[] }>("GET", pathOf(address), { query, signal })).items;
+    },
+  };
+}
+
 /** Returns the titles of referenced records, with one request per page and reference. */
 export function useTitles(address: TableAddress, schema: TableSchema, pages: readonly (readonly Row[])[]): TitleOf {
   const server = useServer();
@@ -55,19 +79,9 @@ export function useTitles(address: TableAddress, schema: TableSchema, pages: rea
     });
   });
   const found = useQueries({
-    queries: asked.map(({ references, title, values }) => ({
-      queryKey: [...keyOf({ ...address, table: references.table }), "titles", as, references.column, title, values],
-      // A title changed meanwhile is updated the next time the table is opened.
-      staleTime: 30_000,
-      retry: false,
-      queryFn: async ({ signal }: { signal: AbortSignal }) => {
-        const filter = JSON.stringify([[references.column, "in", values]]);
-        const fields = [...new Set([references.column, title])].join(",");
-        const query = { filter, fields, limit: values.length, total: false };
-        const path = pathOf({ ...address, table: references.table });
-        return (await server.request<{ items: Row[] }>("GET", path, { query, signal })).items;
-      },
-    })),
+    queries: asked.map(({ references: { table, column }, title, values }) =>
+      titlesQuery(server, as, { address: { ...address, table }, column, title, values }),
+    ),
   });
   const state = JSON.stringify(
     found.map(({ dataUpdatedAt }, at) => [asked[at]?.column, asked[at]?.values[0], dataUpdatedAt]),
@@ -101,17 +115,9 @@ export function useTitlesOf(
   const title = target === undefined ? null : titleOf(target);
   const values = [...ids].sort().slice(0, TITLES_MAX);
   const { data } = useQuery({
-    queryKey: [...keyOf({ ...address, table }), "titles", as, column, title, values],
+    ...titlesQuery(server, as, { address: { ...address, table }, column, title: title ?? column, values }),
     enabled: title !== null && values.length > 0 && may("db", address.namespace, table, "read"),
-    staleTime: 30_000,
-    retry: false,
     placeholderData: keepPreviousData,
-    queryFn: async ({ signal }) => {
-      const filter = JSON.stringify([[column, "in", values]]);
-      const fields = [...new Set([column, title ?? column])].join(",");
-      const query = { filter, fields, limit: values.length, total: false };
-      return (await server.request<{ items: Row[] }>("GET", pathOf({ ...address, table }), { query, signal })).items;
-    },
   });
   const titles = new Map<string, string>();
   for (const row of data ?? []) {

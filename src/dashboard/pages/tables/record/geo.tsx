@@ -1,14 +1,12 @@
-import { Group, Input, TextInput } from "@mantine/core";
-import { type ReactNode, useState } from "react";
+import { Group, TextInput } from "@mantine/core";
+import { useState } from "react";
 import { isNumber } from "../grid/cell-text.tsx";
+import { FieldGroup, type FieldGroupProps } from "./field-group.tsx";
 
-interface GeoInputProps {
-  label: string;
+interface GeoInputProps extends FieldGroupProps {
   /** The point as JSON; empty for none. */
   value: string;
-  error: ReactNode;
   readOnly: boolean;
-  withAsterisk: boolean;
   onChange(value: string): void;
 }
 
@@ -27,15 +25,7 @@ export function GeoInput({ label, value, error, readOnly, withAsterisk, onChange
     onChange(json);
   };
   return (
-    <Input.Wrapper
-      role="group"
-      aria-label={label}
-      label={label}
-      labelElement="div"
-      error={error}
-      withAsterisk={withAsterisk}
-      styles={{ label: { overflowWrap: "anywhere" } }}
-    >
+    <FieldGroup label={label} error={error} withAsterisk={withAsterisk}>
       <Group gap="xs" grow>
         {(["lat", "lng"] as const).map((part) => (
           <TextInput
@@ -50,7 +40,7 @@ export function GeoInput({ label, value, error, readOnly, withAsterisk, onChange
           />
         ))}
       </Group>
-    </Input.Wrapper>
+    </FieldGroup>
   );
 }
 

@@ -1,20 +1,18 @@
-import { Anchor, Input, Pill } from "@mantine/core";
+import { Anchor, Pill } from "@mantine/core";
 import { Link } from "@tanstack/react-router";
-import { type ReactNode, useState } from "react";
+import { useState } from "react";
 import type { Reference } from "../../../api/resources.ts";
 import type { TableAddress } from "../address.ts";
 import { useTitlesOf } from "../titles.ts";
+import { FieldGroup, type FieldGroupProps } from "./field-group.tsx";
 import { ReferenceInput, useReferenceTarget } from "./reference.tsx";
 
-interface ReferencesInputProps {
-  label: string;
+interface ReferencesInputProps extends FieldGroupProps {
   address: TableAddress;
   references: Reference;
   /** The ids as JSON; empty for none. */
   value: string;
-  error: ReactNode;
   readOnly: boolean;
-  withAsterisk: boolean;
   onChange(value: string): void;
 }
 
@@ -37,15 +35,7 @@ export function ReferencesInput(props: ReferencesInputProps) {
     if (id.trim() !== "" && !ids.includes(id)) change([...ids, id]);
   };
   return (
-    <Input.Wrapper
-      role="group"
-      aria-label={label}
-      label={label}
-      labelElement="div"
-      error={error}
-      withAsterisk={withAsterisk}
-      styles={{ label: { overflowWrap: "anywhere" } }}
-    >
+    <FieldGroup label={label} error={error} withAsterisk={withAsterisk}>
       {ids.length === 0 ? null : (
         <Pill.Group mb={6}>
           {ids.map((id) => {
@@ -88,6 +78,6 @@ export function ReferencesInput(props: ReferencesInputProps) {
           }}
         />
       )}
-    </Input.Wrapper>
+    </FieldGroup>
   );
 }
