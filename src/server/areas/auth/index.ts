@@ -107,7 +107,7 @@ export async function createAuthArea(deps: AuthAreaDeps): Promise<AuthArea> {
   const authLimiter = createRateLimiter(rateLimits?.auth ?? RATE_LIMITS.auth, clock);
   const signUpLimiter = createRateLimiter(rateLimits?.signup ?? RATE_LIMITS.signup, clock);
   const { phones } = config;
-  const texts = phones === undefined ? undefined : new Texts({ ...deps, config: phones, appName: auth.appName });
+  const texts = phones === undefined ? null : new Texts({ ...deps, config: phones, appName: auth.appName });
   const endpointDeps: EndpointDeps = {
     ...auth,
     captcha: new Captcha({ config: config.captcha, isDrill: deps.isDrill, clock, logger }),
@@ -136,7 +136,7 @@ export async function createAuthArea(deps: AuthAreaDeps): Promise<AuthArea> {
       ...passkeyEndpoints(endpointDeps),
       ...phoneEndpoints({
         ...endpointDeps,
-        ...(texts === undefined ? {} : { texts }),
+        texts,
         textLimit: createRateLimiter(rateLimits?.phone ?? RATE_LIMITS.phone, clock).hit,
       }),
       ...pageCodeEndpoints(endpointDeps),

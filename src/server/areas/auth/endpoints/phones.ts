@@ -3,13 +3,11 @@ import { notFound } from "../../../../kernel/errors.ts";
 import { clientNetwork } from "../../../../kernel/network/addresses.ts";
 import { nullable } from "../../../../kernel/schema/types.ts";
 import { Phone } from "../../../config/shapes/user-fields.ts";
-import type { PhonesConfig } from "../../../config/types.ts";
 import { type Endpoint, endpoint } from "../../../http/endpoint.ts";
 import { OK } from "../../../http/reply.ts";
 import { phoneOf, reachablePhoneOf } from "../means/phone-numbers.ts";
-import type { TextUse } from "../means/texts.ts";
+import type { Texts, TextUse } from "../means/texts.ts";
 import {
-  type PhoneDeps,
   removeOwnPhone,
   requestPhoneChange,
   requestPhoneCode,
@@ -22,17 +20,14 @@ import { CaptchaToken, callerOf, clientOf, type EndpointDeps, Ok, ofUsers, Signe
 const Accepted = Type.Object({ ok: Type.Literal(true) }, { description: "Accepted, whoever has the number" });
 
 /** The parts of these endpoints. `textLimit` counts a text that this network asks for. */
-type Deps = EndpointDeps & Partial<Pick<PhoneDeps, "texts">> & { textLimit: (network: string) => void };
+type Deps = EndpointDeps & { texts: Texts | null; textLimit: (network: string) => void };
 
 /** Signing in by a code that is sent to a phone, and the number of an account. */
 export const phoneEndpoints = (deps: Deps): readonly Endpoint[] => [...signIn(deps), ...change(deps)];
 
-/** Returns the config and the parts. Errors: 404 where the config declares no phones, or none that sign in. */
-function required(deps: Deps, use: TextUse): { phones: PhonesConfig; parts: PhoneDeps } {
-  const { texts, config } = deps;
-  const { phones } = config;
-  const isOff = use === "sign-in" && phones?.signIn === false;
-  if (phones !== undefined && texts !== undefined && !isOff) return { phones, parts: { ...deps, texts } };
+/** Returns what sends texts. Errors: 404 where the config declares no phones, or none that sign in. */
+function textsFor({ texts }: Deps, use: TextUse): Texts {
+  if (texts !== null && (use === "change" || texts.config.signIn !== false)) return texts;
   throw notFound(`${use === "change" ? "A phone number of an account" : "Signing in by phone"} is not enabled`);
 }
 
@@ -53,12 +48,12 @@ function signIn(deps: Deps): readonly Endpoint[] {
     },
     async (context) => {
       const { phone, captchaToken } = await context.body();
-      const { phones, parts } = required(deps, "sign-in");
+      const texts = textsFor(deps, "sign-in");
       const client = clientOf(context);
       await deps.captcha.check(captchaToken, client);
-      const number = await reachablePhoneOf(phone, "phone", phones);
+      const number = await reachablePhoneOf(phone, "phone", texts.config);
       countText(deps, client);
-      await requestPhoneCode(parts, { phone: number, language: client.language });
+      await requestPhoneCode({ ...deps, texts }, { phone: number, language: client.language });
       return OK;
     },
   );
@@ -74,7 +69,7 @@ function signIn(deps: Deps): readonly Endpoint[] {
     },
     async (context) => {
       const { phone, code } = await context.body();
-      required(deps, "sign-in");
+      textsFor(deps, "sign-in");
       return verifyPhoneCode(deps, { phone: await phoneOf(phone, "phone"), code }, clientOf(context));
     },
   );
@@ -96,13 +91,13 @@ function change(deps: Deps): readonly Endpoint[] {
     async (context) => {
       const caller = callerOf(context.principal);
       const { newPhone } = await context.body();
-      const { phones, parts } = required(deps, "change");
+      const texts = textsFor(deps, "change");
       if (newPhone === null) await removeOwnPhone(deps, caller);
       else {
-        const phone = await reachablePhoneOf(newPhone, "newPhone", phones);
+        const phone = await reachablePhoneOf(newPhone, "newPhone", texts.config);
         const client = clientOf(context);
         countText(deps, client);
-        await requestPhoneChange(parts, caller, { phone, language: client.language });
+        await requestPhoneChange({ ...deps, texts }, caller, { phone, language: client.language });
       }
       return OK;
     },
@@ -120,7 +115,7 @@ function change(deps: Deps): readonly Endpoint[] {
     async (context) => {
       const caller = callerOf(context.principal);
       const { code } = await context.body();
-      required(deps, "change");
+      textsFor(deps, "change");
       await verifyPhoneChange(deps, caller, code, clientOf(context));
       return OK;
     },

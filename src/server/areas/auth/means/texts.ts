@@ -40,6 +40,7 @@ interface TextsDeps {
 
 /** Sends codes to phones by `auth.phones.send`. */
 export class Texts {
+  readonly config: PhonesConfig;
   readonly #deps: TextsDeps;
   readonly #perHour: Readonly<Record<TextUse, RateLimiter>>;
   readonly #perNumber: RateLimiter;
@@ -47,6 +48,7 @@ export class Texts {
 
   constructor(deps: TextsDeps) {
     this.#deps = deps;
+    this.config = deps.config;
     const { perHour = PHONE_TEXTS_PER_HOUR } = deps.config;
     const hourly = () => createRateLimiter({ requests: perHour, window: HOUR_MS / SECOND_MS }, deps.clock);
     this.#perHour = { "sign-in": hourly(), change: hourly() };
@@ -61,7 +63,7 @@ export class Texts {
 
   /** Sends a code, once, without being waited for: neither time nor failure tells who has the number. `language`: null for English. */
   send(use: TextUse, { number, code, language }: { number: string; code: string; language: string | null }): void {
-    const { config, app, appName, isDrill, clock, ids, logger } = this.#deps;
+    const { app, appName, isDrill, clock, ids, logger } = this.#deps;
     if (isDrill) return;
     if (this.#underWay >= TEXTS_AT_ONCE_MAX) {
       return void logger.error("auth: a text was not sent, as too many are being sent", { underWay: this.#underWay });
@@ -73,7 +75,7 @@ export class Texts {
     const sent = (async () => {
       // The answer leaves first: what a sender does before it waits would tell, by the time, that a text is sent.
       await nextTurn();
-      return config.send(app(), { to: number, code, text }, context);
+      return this.config.send(app(), { to: number, code, text }, context);
     })();
     within(clock, TEXT_TIMEOUT_MS, sent)
       .catch((cause: unknown) => logger.error("auth: a text could not be sent", { cause }))
