@@ -13,6 +13,7 @@ interface Sent {
   text: string;
 }
 const SECRET = Buffer.from("the secret of the texts, 32 bytes").toString("base64");
+const SUPPORT_KEY = "a key of the support, long enough".replaceAll(" ", "-");
 const sent: Sent[] = [];
 const signatures: boolean[] = [];
 let receiver: Bun.Server<unknown>;
@@ -29,6 +30,7 @@ export default defineConfig({
     phones: { send: webhookSender({ url: "${receiver.url}texts", secret: "${SECRET}" }), countries: ["AT", "DE"], refuse: ["+4366499"], perHour: 1000, ${more.phones ?? ""} },
   },
   rateLimits: { auth: { requests: 100000, window: 60 }, signup: { requests: 100000, window: 60 }, phone: { requests: 100000, window: 60 }, ${more.limits ?? ""} },
+  serviceKeys: { support: { key: "${SUPPORT_KEY}", scopes: ["auth:admin:*:read", "auth:admin:*:write"] } },
   databases: { shared: { tables: { seen: { schema: { phone: { type: "string" } }, access: { insert: true, read: true },
     hooks: { beforeInsert: (auth) => ({ phone: auth === null ? "nobody" : (auth.phone ?? "none") }) } } } } },
 });
@@ -170,6 +172,18 @@ describe("signing in", () => {
     expect(performance.now() - before).toBeLessThan(2_000);
     answer = () => new Response("ok");
   });
+
+  test("[AU374] a drill sends no text", async () => {
+    const drill = await testPlatform({ config: config(), args: ["--drill"] });
+    try {
+      const before = sent.length;
+      expect((await post("signin/phone", { phone: nextPhone() }, drill)).status).toBe(200);
+      await Bun.sleep(50);
+      expect(sent.length).toBe(before);
+    } finally {
+      await drill.stop();
+    }
+  });
 });
 
 describe("bounds", () => {
@@ -290,6 +304,9 @@ test("[AU380] an administrator sets and removes a number, with the scope for cre
   const owner = await signUp(platform);
   const phone = nextPhone();
   const path = `/api/auth/admin/users/${owner.user.id}`;
+  const refused = await platform.withKey(SUPPORT_KEY).patch(path, { phone, displayName: "Ann" });
+  expect(refused.status).toBe(403);
+  expect((await platform.service.get<JsonObject>(path)).body).toMatchObject({ phone: null, displayName: null });
   expect(await platform.service.patch(path, { phone })).toMatchObject({ status: 200, body: { phone } });
   expect((await signInByPhone(phone)).user.id).toBe(owner.user.id);
   const other = await signUp(platform);
