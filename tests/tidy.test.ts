@@ -352,7 +352,10 @@ describe("one house", () => {
 
   test("docstrings begin with a verb, or the noun that names the thing, and can be read alone", () => {
     const relative = /\/\*\*\s+(?:\* )?(?:What|As|Which|Of|By|The same|Whose|Where|How|When|Who|Those)\b.*/g;
-    const found = sources.flatMap((path) => [...read(path).matchAll(relative)].map(([text]) => `${path}: ${text}`));
+    const others = files("{bench,scripts,schema,example,tests/fixtures}/**/*.{ts,tsx}");
+    const found = [...sources, ...others].flatMap((path) =>
+      [...read(path).matchAll(relative)].map(([text]) => `${path}: ${text}`),
+    );
     expect(found).toEqual([]);
   });
 

@@ -11,7 +11,7 @@ import { temporaryDirectory, testPlatform } from "../../support/index.ts";
 
 /** From its sources, a server builds the package when it is asked for it. */
 const BUILD_TIMEOUT_MS = 180_000;
-/** What Bun declares. */
+/** The types of Bun that configs of the guide use. */
 const ENVIRONMENT = `declare const process: { env: Record<string, string | undefined> };
 interface ImportMeta { dir: string }
 `;
