@@ -412,7 +412,7 @@ describe("one house", () => {
 describe("tests and their rules", () => {
   const RULE_ID = /\[([A-Z]{2,3}\d+(?:,\s*[A-Z]{2,3}\d+)*)\]/g;
   const idsIn = (text: string): string[] => [...text.matchAll(RULE_ID)].flatMap(([, ids = ""]) => ids.split(/,\s*/));
-  const specs = files("src/**/SPEC.md");
+  const specs = [...files("src/**/SPEC.md"), ...files("{tests,clients}/*/SPEC.md")];
   const LIBRARIES = new Set(["kernel", "disk", "access", "http", "platform", "dashboard"]);
 
   const declared = specs.flatMap((path) => {
@@ -421,7 +421,8 @@ describe("tests and their rules", () => {
       .filter((line) => /^\s*(?:[-*]\s+|\d+\.\s+)?(?:\*\*)?\[[A-Z]{2,3}\d+\]/.test(line));
     return lines.map((line) => ({ path, id: idsIn(line)[0] ?? "" }));
   });
-  const quoted = new Set(tests.flatMap((path) => idsIn(read(path))));
+  const quoting = [...tests, ...files("tests/conformance/scenarios/*.json"), ...files("clients/**/test_*.py")];
+  const quoted = new Set(quoting.flatMap((path) => idsIn(read(path))));
 
   test("every area has numbered rules", () => {
     const rooms = new Set(sources.map(roomOf).filter((room) => !room.endsWith(".ts")));
