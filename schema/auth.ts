@@ -86,6 +86,7 @@ export const oneTimeSecrets = sqliteTable(
         "email-otp",
         "phone-otp",
         "phone-change",
+        "phone-factor",
         "email-change",
         "invite",
         "mfa-ticket",
@@ -121,13 +122,16 @@ export const codeFailures = sqliteTable(
   (table) => [index("code_failures_endsAt").on(table.endsAt)],
 );
 
-/** MFA factors. `secret` is encrypted; `usedSteps` are the time steps whose codes have been used recently. */
+/**
+ * MFA factors. `secret` is encrypted; `usedSteps` are the time steps whose codes have been used recently. A phone has neither: its number
+ * is that of the account.
+ */
 export const mfaFactors = sqliteTable(
   "mfa_factors",
   {
     id: text().primaryKey().notNull(),
     userId: userId(),
-    type: text({ enum: ["totp"] }).notNull(),
+    type: text({ enum: ["totp", "phone"] }).notNull(),
     secret: text().notNull(),
     verified: integer({ mode: "boolean" }).notNull().default(false),
     usedSteps: text({ mode: "json" }).$type<number[]>().notNull().default([]),

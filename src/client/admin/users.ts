@@ -95,7 +95,7 @@ export interface SignInMeans {
     ip: string | null;
     userAgent: string | null;
   }[];
-  factors: { id: string; type: "totp"; verified: boolean; createdAt: string }[];
+  factors: { id: string; type: "totp" | "phone"; verified: boolean; createdAt: string }[];
   identities: { id: string; provider: string; email: string | null; createdAt: string; lastSignInAt: string }[];
   passkeys: { id: string; name: string | null; deviceType: string; createdAt: string; lastUsedAt: string | null }[];
 }

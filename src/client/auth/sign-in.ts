@@ -3,7 +3,9 @@ import type { Session } from "./session.ts";
 import type { SignInResult, SignUpResult, Tokens, User } from "./types.ts";
 
 /** Server response to a sign-in. */
-export type SignInAnswer = Tokens | { mfaRequired: true; mfaTicket: string; factors?: { id: string; type: "totp" }[] };
+export type SignInAnswer =
+  | Tokens
+  | { mfaRequired: true; mfaTicket: string; factors?: { id: string; type: "totp" | "phone" }[] };
 export type SignUpAnswer = Tokens | { user: User; verificationRequired: true };
 
 /** Steps shared by all ways to sign in. */

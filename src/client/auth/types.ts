@@ -29,7 +29,7 @@ export interface Tokens {
 
 /** Second step of a sign-in. It must be completed within 5 minutes, in 5 attempts. */
 export interface MfaChallenge {
-  factors: { id: string; type: "totp" }[];
+  factors: { id: string; type: "totp" | "phone" }[];
   /** Verifies a code of the user's authenticator app. Errors: `invalid`, `unauthenticated`. */
   verify(code: string): Promise<{ user: User }>;
   /** Verifies a recovery code, each of which is valid once. */
@@ -71,7 +71,7 @@ export interface SessionInfo {
 
 export interface Factor {
   id: string;
-  type: "totp";
+  type: "totp" | "phone";
   verified: boolean;
   createdAt: string;
 }

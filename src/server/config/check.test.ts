@@ -52,6 +52,13 @@ const CASES: [rule: string, what: string, config: unknown, path: string, words: 
     "from 1 to 100",
   ],
   [
+    "[AU420]",
+    "a phone as second factor without texts",
+    { auth: { mfa: { phone: true } } },
+    "auth.mfa.phone",
+    "needs auth.phones",
+  ],
+  [
     "[CF1]",
     "mails in no language",
     {

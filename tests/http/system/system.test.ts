@@ -67,6 +67,7 @@ test("[SY2] the public config has the sign-in methods and no secret", async () =
       emailOtp: false,
       phone: false,
       mfa: true,
+      mfaPhone: false,
       oauth: ["google"],
       passkeys: false,
       pages: null,

@@ -21,6 +21,7 @@ import { outboxEndpoints } from "./endpoints/outbox.ts";
 import { pageCodeEndpoints } from "./endpoints/pages.ts";
 import type { EndpointDeps } from "./endpoints/parts.ts";
 import { passkeyEndpoints } from "./endpoints/passkeys.ts";
+import { phoneFactorEndpoints } from "./endpoints/phone-factors.ts";
 import { phoneEndpoints } from "./endpoints/phones.ts";
 import { sessionEndpoints } from "./endpoints/sessions.ts";
 import { signUpEndpoints } from "./endpoints/sign-up.ts";
@@ -118,6 +119,9 @@ export async function createAuthArea(deps: AuthAreaDeps): Promise<AuthArea> {
     },
   };
 
+  const textLimit = createRateLimiter(rateLimits?.phone ?? RATE_LIMITS.phone, clock).hit;
+  const phoneDeps = { ...endpointDeps, texts, textLimit };
+
   return {
     sessions,
     accounts: createAccounts(auth),
@@ -134,11 +138,8 @@ export async function createAuthArea(deps: AuthAreaDeps): Promise<AuthArea> {
       ...mfaEndpoints(endpointDeps),
       ...oauthEndpoints(endpointDeps),
       ...passkeyEndpoints(endpointDeps),
-      ...phoneEndpoints({
-        ...endpointDeps,
-        texts,
-        textLimit: createRateLimiter(rateLimits?.phone ?? RATE_LIMITS.phone, clock).hit,
-      }),
+      ...phoneEndpoints(phoneDeps),
+      ...phoneFactorEndpoints(phoneDeps),
       ...pageCodeEndpoints(endpointDeps),
       ...(tokenKeys === null ? [] : tokenKeyEndpoints(endpointDeps, tokenKeys)),
     ],

@@ -1,6 +1,7 @@
 import { type Static, Type } from "typebox";
 import type { MaybePromise } from "../../../kernel/maybe-promise.ts";
 import type { AppAccess } from "../app/index.ts";
+import { isPlainObject, type PlainObject, type Report } from "../shape/report.ts";
 import { func, list, textWith, whole } from "../shape/schema.ts";
 
 /** The texts of the server in an hour, where the config says nothing else. */
@@ -53,4 +54,11 @@ export const Phones = Type.Object({
   /** Whether a code signs in; true by default. false: numbers are only changed. */
   signIn: Type.Optional(Type.Boolean()),
 });
+/** Checks that a phone is a second factor only where texts are sent. */
+export function checkPhoneFactor({ auth }: PlainObject, report: Report): void {
+  if (!isPlainObject(auth) || auth["phones"] !== undefined) return;
+  const { mfa } = auth;
+  if (!isPlainObject(mfa) || mfa["phone"] !== true) return;
+  report.at("auth").at("mfa").at("phone").say("needs auth.phones, which sends the codes");
+}
 export interface PhonesConfig extends Static<typeof Phones> {}

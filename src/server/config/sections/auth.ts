@@ -235,7 +235,14 @@ export const AuthSection = Type.Object({
   emailOtp: Type.Optional(Type.Boolean()),
   /** Access tokens that others verify: ES256, with public keys at `/.well-known/jwks.json`. Absent: only this server verifies them. */
   tokens: Type.Optional(Type.Unsafe<TokensConfig>(Tokens)),
-  mfa: Type.Optional(Type.Object({ totp: Type.Optional(Type.Boolean()) })),
+  mfa: Type.Optional(
+    Type.Object({
+      /** A second factor of an authenticator app; false by default. */
+      totp: Type.Optional(Type.Boolean()),
+      /** The phone of `auth.phones` as a second factor; false by default. */
+      phone: Type.Optional(Type.Boolean()),
+    }),
+  ),
   session: Type.Optional(
     Type.Object({
       /** Seconds; 900 by default. */

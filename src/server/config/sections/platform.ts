@@ -2,6 +2,7 @@ import { type Static, Type } from "typebox";
 import { related } from "../shape/schema.ts";
 import { type AuthConfig, AuthSection } from "./auth.ts";
 import { checkPages } from "./auth-pages.ts";
+import { checkPhoneFactor } from "./auth-phones.ts";
 import { Backups, type BackupsConfig } from "./backups.ts";
 import { Declared, Vectorize } from "./declared.ts";
 import { Cron, type CronConfig } from "./functions/cron.ts";
@@ -56,6 +57,7 @@ export const Platform = related(Sections, (config, report) => {
   checkSources(config, report);
   checkFileFields(config, report);
   checkPages(config, report);
+  checkPhoneFactor(config, report);
 });
 /** Everything that a platform serves. The comments of members give their defaults. */
 export interface PlatformConfig extends Static<typeof Sections> {}

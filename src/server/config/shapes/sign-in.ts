@@ -17,13 +17,16 @@ export const Pending = Type.Object({
 /** The answer while the address is unverified: the user, without tokens. */
 export type Pending = Static<typeof Pending>;
 
+/** Codes of an authenticator app, or sent to the account's phone. */
+const FactorType = Type.Union([Type.Literal("totp"), Type.Literal("phone")]);
+
 export const MFA_TICKET_ATTEMPTS_MAX = 5;
 export const MfaRequired = Type.Object({
   mfaRequired: Type.Literal(true),
   mfaTicket: Type.String({
     description: `For \`mfa/verify\` or \`mfa/recovery\`, within 5 minutes and ${MFA_TICKET_ATTEMPTS_MAX} attempts`,
   }),
-  factors: Type.Array(Type.Object({ id: Type.String(), type: Type.Literal("totp") })),
+  factors: Type.Array(Type.Object({ id: Type.String(), type: FactorType })),
 });
 /** The answer to a user with a second factor. */
 export type MfaRequired = Static<typeof MfaRequired>;
@@ -49,7 +52,7 @@ export const UserSession = Type.Object({ ...session, expiresAt: Time });
 
 export const Factor = Type.Object({
   id: Type.String(),
-  type: Type.Literal("totp"),
+  type: FactorType,
   verified: Type.Boolean(),
   createdAt: Time,
 });

@@ -1,13 +1,21 @@
 import { Type } from "typebox";
-import { badField } from "../../../../kernel/errors.ts";
-import { optional } from "../../../../kernel/schema/types.ts";
 import { Factor } from "../../../config/shapes/sign-in.ts";
 import { type Endpoint, endpoint } from "../../../http/endpoint.ts";
 import { OK } from "../../../http/reply.ts";
-import { RECOVERY_CODE_COUNT, SECRET_TEXT_MAX_CHARACTERS, TOKEN_TEXT_MAX_CHARACTERS } from "../limits.ts";
 import { enroll, factorsOf, removeFactor, verifyFactor, verifyMfa } from "../service/mfa.ts";
-import { confirmPassword } from "../service/passwords.ts";
-import { callerOf, clientOf, type EndpointDeps, Ok, ofUsers, requireEnabled, Token, tokensAnswer } from "./parts.ts";
+import {
+  callerOf,
+  clientOf,
+  type EndpointDeps,
+  FactorProof,
+  Ok,
+  ofUsers,
+  proofOf,
+  RecoveryCodes,
+  requireEnabled,
+  Token,
+  tokensAnswer,
+} from "./parts.ts";
 
 const Code = Type.String({ ...Token, description: "Six digits; each code is valid once" });
 const Enrolment = Type.Object(
@@ -15,7 +23,7 @@ const Enrolment = Type.Object(
     factorId: Type.String(),
     secret: Type.String({ description: "Base32" }),
     uri: Type.String({ description: "For a QR code" }),
-    recoveryCodes: Type.Array(Type.String(), { minItems: RECOVERY_CODE_COUNT, maxItems: RECOVERY_CODE_COUNT }),
+    recoveryCodes: RecoveryCodes,
   },
   { description: "The factor and its recovery codes, which are shown only here" },
 );
@@ -65,7 +73,7 @@ function signIn(deps: EndpointDeps): readonly Endpoint[] {
     "POST /api/auth/mfa/verify",
     {
       ...ofUsers(deps.authLimit),
-      summary: "Complete a sign-in with a TOTP code",
+      summary: "Complete a sign-in with a code of an authenticator app, or one that `mfa/phone/send` has sent",
       caller: "public",
       body: Type.Object({ mfaTicket: Token, code: Code }),
       answers: { 200: tokensAnswer("Signed in") },
@@ -113,24 +121,14 @@ function factors(deps: EndpointDeps): readonly Endpoint[] {
       summary: "Remove your TOTP factor and its recovery codes",
       description: "Requires a code of the factor, or the password.",
       caller: "user",
-      body: Type.Object({
-        code: optional(Type.String({ maxLength: TOKEN_TEXT_MAX_CHARACTERS })),
-        password: optional(Type.String({ maxLength: SECRET_TEXT_MAX_CHARACTERS })),
-      }),
+      body: FactorProof,
       answers: { 200: Ok },
       errors: [404],
     },
     async (context) => {
       const caller = callerOf(context.principal);
-      const { code, password } = await context.body();
       const client = clientOf(context);
-      if (typeof code === "string") {
-        await removeFactor(deps, caller, client, { code });
-        return OK;
-      }
-      if (typeof password !== "string") throw badField("code", "required", "code or password is required");
-      await confirmPassword(deps, caller, client, password);
-      await removeFactor(deps, caller, client, "confirmed");
+      await removeFactor(deps, caller, client, await proofOf(deps, caller, client, await context.body()));
       return OK;
     },
   );

@@ -1,14 +1,20 @@
-import { Type } from "typebox";
-import { notFound } from "../../../../kernel/errors.ts";
+import { type Static, Type } from "typebox";
+import { badField, notFound } from "../../../../kernel/errors.ts";
 import { optional } from "../../../../kernel/schema/types.ts";
 import type { Principal } from "../../../access/principal.ts";
 import { MfaRequired, Pending, Tokens } from "../../../config/shapes/sign-in.ts";
 import { languageOf, newPassword, PASSWORD_MIN_CHARACTERS } from "../../../config/shapes/user-fields.ts";
 import type { RequestBasics } from "../../../http/exchange/request-context.ts";
 import { SMALL_BODY_MAX_BYTES } from "../../../http/limits.ts";
-import { CAPTCHA_TOKEN_MAX_CHARACTERS, SECRET_TEXT_MAX_CHARACTERS, TOKEN_TEXT_MAX_CHARACTERS } from "../limits.ts";
+import {
+  CAPTCHA_TOKEN_MAX_CHARACTERS,
+  RECOVERY_CODE_COUNT,
+  SECRET_TEXT_MAX_CHARACTERS,
+  TOKEN_TEXT_MAX_CHARACTERS,
+} from "../limits.ts";
 import type { Captcha } from "../means/captcha.ts";
 import { redirectField } from "../means/redirect.ts";
+import { confirmPassword } from "../service/passwords.ts";
 import type { AuthDeps, Client, CodeFor } from "../sessions/deps.ts";
 import type { Caller } from "../store/account-file.ts";
 
@@ -78,6 +84,31 @@ export const chosenPassword = ({ config }: EndpointDeps) =>
   newPassword(config.password?.minLength ?? PASSWORD_MIN_CHARACTERS);
 
 export const Ok = Type.Object({ ok: Type.Literal(true) }, { description: "Done" });
+
+/** Recovery codes of a new factor. */
+export const RecoveryCodes = Type.Array(Type.String(), {
+  minItems: RECOVERY_CODE_COUNT,
+  maxItems: RECOVERY_CODE_COUNT,
+});
+
+/** The proof that removes a factor. */
+export const FactorProof = Type.Object({
+  code: optional(Type.String({ maxLength: TOKEN_TEXT_MAX_CHARACTERS })),
+  password: optional(Type.String({ maxLength: SECRET_TEXT_MAX_CHARACTERS })),
+});
+
+/** Returns the code, or that the password is right. Errors: 400 without either, 401 for a wrong password, 429. */
+export async function proofOf(
+  deps: EndpointDeps,
+  caller: Caller,
+  client: Client,
+  { code, password }: Static<typeof FactorProof>,
+): Promise<{ code: string } | "confirmed"> {
+  if (typeof code === "string") return { code };
+  if (typeof password !== "string") throw badField("code", "required", "code or password is required");
+  await confirmPassword(deps, caller, client, password);
+  return "confirmed";
+}
 
 export const tokensAnswer = (description: string) => Type.Object(Tokens.properties, { description });
 

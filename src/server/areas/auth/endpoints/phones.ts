@@ -1,7 +1,7 @@
 import { Type } from "typebox";
 import { notFound } from "../../../../kernel/errors.ts";
 import { clientNetwork } from "../../../../kernel/network/addresses.ts";
-import { nullable } from "../../../../kernel/schema/types.ts";
+import { nullable, optional } from "../../../../kernel/schema/types.ts";
 import { Phone } from "../../../config/shapes/user-fields.ts";
 import { type Endpoint, endpoint } from "../../../http/endpoint.ts";
 import { OK } from "../../../http/reply.ts";
@@ -20,22 +20,22 @@ import { CaptchaToken, callerOf, clientOf, type EndpointDeps, Ok, ofUsers, Signe
 const Accepted = Type.Object({ ok: Type.Literal(true) }, { description: "Accepted, whoever has the number" });
 
 /** The parts of these endpoints. `textLimit` counts a text that this network asks for. */
-type Deps = EndpointDeps & { texts: Texts | null; textLimit: (network: string) => void };
+export type PhoneEndpointDeps = EndpointDeps & { texts: Texts | null; textLimit: (network: string) => void };
 
 /** Signing in by a code that is sent to a phone, and the number of an account. */
-export const phoneEndpoints = (deps: Deps): readonly Endpoint[] => [...signIn(deps), ...change(deps)];
+export const phoneEndpoints = (deps: PhoneEndpointDeps): readonly Endpoint[] => [...signIn(deps), ...change(deps)];
 
 /** Returns what sends texts. Errors: 404 where the config declares no phones, or none that sign in. */
-function textsFor({ texts }: Deps, use: TextUse): Texts {
-  if (texts !== null && (use === "change" || texts.config.signIn !== false)) return texts;
-  throw notFound(`${use === "change" ? "A phone number of an account" : "Signing in by phone"} is not enabled`);
+export function textsFor({ texts }: PhoneEndpointDeps, use: TextUse): Texts {
+  if (texts !== null && (use !== "sign-in" || texts.config.signIn !== false)) return texts;
+  throw notFound(`${use === "sign-in" ? "Signing in by phone" : "A phone number of an account"} is not enabled`);
 }
 
-function countText({ textLimit }: Deps, { isLimited, address }: Client): void {
+export function countText({ textLimit }: PhoneEndpointDeps, { isLimited, address }: Client): void {
   if (isLimited) textLimit(clientNetwork(address));
 }
 
-function signIn(deps: Deps): readonly Endpoint[] {
+function signIn(deps: PhoneEndpointDeps): readonly Endpoint[] {
   const request = endpoint(
     "POST /api/auth/signin/phone",
     {
@@ -76,7 +76,7 @@ function signIn(deps: Deps): readonly Endpoint[] {
   return [request, confirm];
 }
 
-function change(deps: Deps): readonly Endpoint[] {
+function change(deps: PhoneEndpointDeps): readonly Endpoint[] {
   const request = endpoint(
     "POST /api/auth/change-phone",
     {
@@ -84,20 +84,29 @@ function change(deps: Deps): readonly Endpoint[] {
       summary: "Send a code to a phone whose number is to become yours",
       description: "After a sign-in of the last ten minutes. `newPhone: null` removes the number at once.",
       caller: "user",
-      body: Type.Object({ newPhone: nullable(Phone) }),
+      body: Type.Object({
+        newPhone: nullable(Phone),
+        code: optional(
+          Type.String({
+            ...Token,
+            description: "Where the phone is a second factor: a code of a factor, or a recovery code",
+          }),
+        ),
+      }),
       answers: { 200: Ok },
       errors: [401, 404, 409],
     },
     async (context) => {
       const caller = callerOf(context.principal);
-      const { newPhone } = await context.body();
+      const { newPhone, code } = await context.body();
+      const proof = code ?? undefined;
+      const client = clientOf(context);
       const texts = textsFor(deps, "change");
-      if (newPhone === null) await removeOwnPhone(deps, caller);
+      if (newPhone === null) await removeOwnPhone(deps, caller, client, proof);
       else {
         const phone = await reachablePhoneOf(newPhone, "newPhone", texts.config);
-        const client = clientOf(context);
         countText(deps, client);
-        await requestPhoneChange({ ...deps, texts }, caller, { phone, language: client.language });
+        await requestPhoneChange({ ...deps, texts }, caller, client, { phone, proof });
       }
       return OK;
     },

@@ -11,20 +11,33 @@ import { outgoingCall } from "../../../http/outgoing/call.ts";
 import { createRateLimiter, type RateLimiter } from "../../../http/rate-limit.ts";
 import { TEXT_POST_TIMEOUT_MS, TEXT_TIMEOUT_MS, TEXTS_AT_ONCE_MAX, TEXTS_PER_NUMBER } from "../limits.ts";
 
-/** The uses of texts. Each has its own bounds: sign-ins, which anybody may ask for, leave those of signed-in users alone. */
-export type TextUse = "sign-in" | "change";
+/**
+ * The uses of texts. Each has its own bounds: sign-ins, which anybody may ask for, leave those alone that need a password or a session, and
+ * who has stolen a session leaves the second factors of sign-ins alone.
+ */
+export type TextUse = "sign-in" | "second factor" | "change" | "managing";
 
-const TEXTS: Readonly<Record<TextUse, Readonly<Record<"en" | "de", (code: string, to: string) => string>>>> = {
-  "sign-in": {
-    en: (code, to) =>
-      `${code} is your code to sign in${to === "" ? "" : ` to ${to}`}. Nobody will ever ask you for it.`,
-    de: (code, to) =>
-      `${code} ist Ihr Code zum Anmelden${to === "" ? "" : ` bei ${to}`}. Niemand wird Sie je danach fragen.`,
-  },
+type CodeText = Readonly<Record<"en" | "de", (code: string, to: string) => string>>;
+
+const SIGN_IN: CodeText = {
+  en: (code, to) => `${code} is your code to sign in${to === "" ? "" : ` to ${to}`}. Nobody will ever ask you for it.`,
+  de: (code, to) =>
+    `${code} ist Ihr Code zum Anmelden${to === "" ? "" : ` bei ${to}`}. Niemand wird Sie je danach fragen.`,
+};
+
+const TEXTS: Readonly<Record<TextUse, CodeText>> = {
+  "sign-in": SIGN_IN,
+  "second factor": SIGN_IN,
   change: {
     en: (code, to) => `${code} confirms this number${to === "" ? "" : ` at ${to}`}. Nobody will ever ask you for it.`,
     de: (code, to) =>
       `${code} bestätigt diese Nummer${to === "" ? "" : ` bei ${to}`}. Niemand wird Sie je danach fragen.`,
+  },
+  managing: {
+    en: (code, to) =>
+      `${code} confirms a change of how you sign in${to === "" ? "" : ` to ${to}`}. Nobody will ever ask you for it.`,
+    de: (code, to) =>
+      `${code} bestätigt eine Änderung Ihrer Anmeldung${to === "" ? "" : ` bei ${to}`}. Niemand wird Sie je danach fragen.`,
   },
 };
 
@@ -51,7 +64,7 @@ export class Texts {
     this.config = deps.config;
     const { perHour = PHONE_TEXTS_PER_HOUR } = deps.config;
     const hourly = () => createRateLimiter({ requests: perHour, window: HOUR_MS / SECOND_MS }, deps.clock);
-    this.#perHour = { "sign-in": hourly(), change: hourly() };
+    this.#perHour = { "sign-in": hourly(), "second factor": hourly(), change: hourly(), managing: hourly() };
     this.#perNumber = createRateLimiter(TEXTS_PER_NUMBER, deps.clock);
   }
 

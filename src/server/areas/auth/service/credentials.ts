@@ -19,7 +19,7 @@ export function removePasskeys(write: AccountWrite, userId: string): void {
   write.auditByUser(userId, "factor.delete", { type: "passkey" });
 }
 
-/** Removes the phone number of the user. */
+/** Removes the phone number of the user, and the second factor that it is. */
 export function removePhone(write: AccountWrite, userId: string): void {
   if ((userById.get(write.tx, { id: userId })?.phone ?? null) === null) return;
   write.update(userId, { phone: null });

@@ -1,23 +1,19 @@
 import { AppError, conflict } from "../../../../kernel/errors.ts";
 import type { SignUpFacts } from "../../../config/types.ts";
-import { PHONE_CODE_TTL_MS } from "../limits.ts";
+import type { Readable } from "../../../db/query.ts";
 import { CodeBudget, type Guess } from "../means/guesses.ts";
-import type { Texts } from "../means/texts.ts";
-import { type CodePurpose, codeHash, invalidCode, newCode, takeCode } from "../sessions/codes.ts";
-import type { AuthDeps, Client, SignInAnswer } from "../sessions/deps.ts";
+import { invalidCode, keepPhoneCode, newCode, takeCode } from "../sessions/codes.ts";
+import type { AuthDeps, Client, PhoneDeps, SignInAnswer } from "../sessions/deps.ts";
 import { answerSignIn, completeSignIn, guessKeys, invalidToken, type SignIn } from "../sessions/sign-in.ts";
 import { isSignUpOpen, maySignUp, requireSignUp } from "../sessions/verification.ts";
 import { requireOtherWayIn, requireRecentProof } from "../sessions/ways-in.ts";
-import { deleteSecretsFor, putSecret } from "../statements/secrets.ts";
+import { deleteSecretsFor } from "../statements/secrets.ts";
 import { userByPhone } from "../statements/users.ts";
 import { type AccountWrite, accountDisabled, type Caller, currentAccount } from "../store/account-file.ts";
 import { removePhone } from "./credentials.ts";
+import { requirePhoneProof } from "./phone-factors.ts";
 
 // Signing in with a code that is sent to a phone, and the number of an account. A number is stored once its owner has typed a code.
-
-export interface PhoneDeps extends AuthDeps {
-  texts: Texts;
-}
 
 /**
  * Sends a code that signs in. Nothing is sent to a number that neither has an account nor may become one; the answer, its time and
@@ -34,7 +30,7 @@ export async function requestPhoneCode(
   const code = newCode();
   const account = await deps.file.write((write) => {
     const account = userByPhone.get(write.tx, { phone });
-    keepCode(deps, write, { purpose: "phone-otp", owner: phone, userId: account?.id ?? null, code, phone });
+    keepPhoneCode(deps, write, { purpose: "phone-otp", owner: phone, userId: account?.id ?? null, code, phone });
     return account;
   });
   if (isSent) deps.texts.send("sign-in", { number: phone, code, language: account?.language ?? language });
@@ -76,7 +72,7 @@ function signInOwner(
   const { language } = client;
   const account = found ?? write.insert({ id: deps.ids.uuid(), email: null, phone, language, hasSignedIn: true });
   if (account.disabled) throw accountDisabled();
-  return completeSignIn(deps, write, { account, client });
+  return completeSignIn(deps, write, { account, client, by: "phone" });
 }
 
 /** Makes the user when the code is used up. Errors: 403 `Sign-up is closed`, or if disabled. */
@@ -89,24 +85,28 @@ async function becomeOwner(deps: AuthDeps, phone: string, client: Client): Promi
 
 /**
  * Sends a code to a number that is to become the caller's, also where another account has it: that is told to who has the code.
- * Errors: 401 without a recent sign-in, 403 `Sign-up is closed` for an anonymous user, 429.
+ * `proof`: a code of a factor, where the phone is one. Errors: 400 without it, 401 without a recent sign-in, 403 `Sign-up is closed` for an
+ * anonymous user, 429.
  */
 export async function requestPhoneChange(
   deps: PhoneDeps,
   caller: Caller,
-  { phone, language }: { phone: string; language: string | null },
+  client: Client,
+  { phone, proof }: { phone: string; proof: string | undefined },
 ): Promise<void> {
   const { isAnonymous } = requireRecentProof(deps.file.sql, caller, deps.config, deps.clock.now());
   deps.phoneLimit.hit(caller.userId);
   if (isAnonymous) await requireSignUp(deps, factsOf(phone));
   deps.texts.count("change", phone);
+  const checkProof = await requirePhoneProof(deps, caller, client, proof);
   const code = newCode();
   const account = await deps.file.write((write) => {
     const account = requireRecentProof(write.tx, caller, deps.config, write.now);
-    keepCode(deps, write, { purpose: "phone-change", owner: account.id, userId: account.id, code, phone });
+    checkProof(write);
+    keepPhoneCode(deps, write, { purpose: "phone-change", owner: account.id, userId: account.id, code, phone });
     return account;
   });
-  deps.texts.send("change", { number: phone, code, language: account.language ?? language });
+  deps.texts.send("change", { number: phone, code, language: account.language ?? client.language });
 }
 
 /** Gives the caller the number of the code. Errors: 400 for a wrong, used or expired code, 409 if another account has it, 429. */
@@ -133,34 +133,27 @@ export async function verifyPhoneChange(deps: AuthDeps, caller: Caller, code: st
   await deps.guesses.attempt(guessKeys(deps, "phone-change", userId, client), guess, about);
 }
 
-/** Removes the caller's number. Errors: 401 without a recent sign-in, 409 if nothing would be left to sign in with. */
-export async function removeOwnPhone(deps: AuthDeps, caller: Caller): Promise<void> {
-  await deps.file.write((write) => {
-    const account = requireRecentProof(write.tx, caller, deps.config, write.now);
-    if (account.phone !== null) requireOtherWayIn(write.tx, { ...account, phone: null }, deps.config, "");
-    deleteSecretsFor.run(write.tx, { userId: account.id, purpose: "phone-change" });
-    removePhone(write, account.id);
-  });
-}
-
-/** Stores a code that replaces an earlier one of its owner. */
-function keepCode(
+/**
+ * Removes the caller's number, and the factor that it is. `proof`: see `requestPhoneChange`. Errors: those; 409 if nothing would be left to
+ * sign in with.
+ */
+export async function removeOwnPhone(
   deps: AuthDeps,
-  write: AccountWrite,
-  {
-    purpose,
-    owner,
-    userId,
-    code,
-    phone,
-  }: { purpose: CodePurpose; owner: string; userId: string | null; code: string; phone: string },
-): void {
-  putSecret.run(write.tx, {
-    hash: deps.sealing.digest(purpose, owner),
-    purpose,
-    userId,
-    payload: { code: codeHash(deps, purpose, owner, code).toString("base64"), phone },
-    expiresAt: write.now + PHONE_CODE_TTL_MS,
+  caller: Caller,
+  client: Client,
+  proof: string | undefined,
+): Promise<void> {
+  const requireRemovable = (sql: Readable): void => {
+    const account = requireRecentProof(sql, caller, deps.config, deps.clock.now());
+    if (account.phone !== null) requireOtherWayIn(sql, { ...account, phone: null }, deps.config, "");
+  };
+  requireRemovable(deps.file.sql);
+  const checkProof = await requirePhoneProof(deps, caller, client, proof);
+  await deps.file.write((write) => {
+    requireRemovable(write.tx);
+    checkProof(write);
+    deleteSecretsFor.run(write.tx, { userId: caller.userId, purpose: "phone-change" });
+    removePhone(write, caller.userId);
   });
 }
 

@@ -12,6 +12,7 @@ import type { RateLimiter } from "../../../http/rate-limit.ts";
 import type { Mailer } from "../mail/mailer.ts";
 import type { Guesses } from "../means/guesses.ts";
 import type { Passwords } from "../means/passwords.ts";
+import type { Texts } from "../means/texts.ts";
 import type { TokenSigner } from "../means/tokens.ts";
 import type { AccountFile } from "../store/account-file.ts";
 import type { AddressOf } from "../store/address-forms.ts";
@@ -45,6 +46,11 @@ export interface AuthDeps {
   ids: Ids;
   logger: Logger;
   config: AuthConfig;
+}
+
+/** The parts of what sends texts. */
+export interface PhoneDeps extends AuthDeps {
+  texts: Texts;
 }
 
 /** The client, before authentication. */

@@ -28,7 +28,7 @@ async function start(dataDirectory?: string): Promise<void> {
   };
   platform = await timedPlatform(
     {
-      auth: { phones: { send, countries: ["AT"], perHour: 10_000 } },
+      auth: { mfa: { phone: true }, phones: { send, countries: ["AT"], perHour: 10_000 } },
       rateLimits: {
         auth: { requests: 100_000, window: 60 },
         signin: { requests: 100_000, window: 60 },
@@ -121,6 +121,34 @@ test("[AU377] the number is changed after a sign-in of the last ten minutes alon
   platform.clock.advance(5 * MINUTE_MS);
   const late = await recent.post("/api/auth/verify-phone-change", { code: sent.at(-1)?.code ?? "" });
   expect(late.status).toBe(400);
+});
+
+test("[AU423] a phone is made a second factor, and removed, after a sign-in of the last ten minutes alone", async () => {
+  await start();
+  const email = "factor@example.com";
+  const credentials = { email, password: "correct horse battery" };
+  const owner = await platform.post<{ accessToken: string }>("/api/auth/signup", credentials);
+  const client = platform.as(owner.body.accessToken);
+  await giveNumber(owner.body.accessToken, "+436601234011");
+  const again = { status: 401, body: { message: "Sign in again" } };
+  platform.clock.advance(10 * MINUTE_MS + 1);
+  expect(await client.post("/api/auth/mfa/phone/enroll", {})).toMatchObject(again);
+  const { body } = await platform.post<{ accessToken: string }>("/api/auth/signin", credentials);
+  const recent = platform.as(body.accessToken);
+  let before = sent.length;
+  const enrolment = await recent.post<{ factorId: string }>("/api/auth/mfa/phone/enroll", {});
+  await until("the text is sent", () => sent.length > before);
+  const { factorId } = enrolment.body;
+  const verified = await recent.post("/api/auth/mfa/phone/verify", { factorId, code: sent.at(-1)?.code ?? "" });
+  expect(verified.status).toBe(200);
+  before = sent.length;
+  platform.clock.advance(6 * MINUTE_MS);
+  expect((await recent.post("/api/auth/mfa/phone/code", {})).status).toBe(200);
+  await until("the text is sent", () => sent.length > before);
+  platform.clock.advance(4 * MINUTE_MS + 1);
+  const code = sent.at(-1)?.code ?? "";
+  expect(await recent.post("/api/auth/mfa/phone/code", {})).toMatchObject(again);
+  expect(await recent.delete("/api/auth/mfa/phone", { code })).toMatchObject(again);
 });
 
 test("[AU374] a sender that throws, or takes over 15 s, is logged, and the code stays good", async () => {

@@ -1,5 +1,5 @@
 import type { Millis } from "../../../../kernel/clock.ts";
-import { type AppError, conflict, unauthorized, unreachable } from "../../../../kernel/errors.ts";
+import { type AppError, conflict, forbidden, unauthorized, unreachable } from "../../../../kernel/errors.ts";
 import type { JsonObject } from "../../../../kernel/json/json.ts";
 import { clientNetwork } from "../../../../kernel/network/addresses.ts";
 import { SECOND_MS } from "../../../../kernel/time/duration.ts";
@@ -60,7 +60,8 @@ export const userAgentOf = ({ userAgent }: Client): string | null =>
 
 /**
  * Takes the last step of every way of signing in: a session, or a ticket for a user with a verified factor unless the factor was
- * `given`. `pending` is for `linkPending`, once that factor is given; `invitation`: see `openSession`. Errors: 403 if disabled.
+ * `given`. `by`: a phone that has signed in is no second factor of the same sign-in. `pending` is for `linkPending`, once that factor is
+ * given; `invitation`: see `openSession`. Errors: 403 if disabled, or without another factor than the phone.
  */
 export function completeSignIn(
   deps: AuthDeps,
@@ -69,12 +70,14 @@ export function completeSignIn(
     account,
     client,
     secondFactor = "required",
+    by = "other",
     pending = {},
     invitation = null,
   }: {
     account: Account;
     client: Client;
     secondFactor?: "required" | "given";
+    by?: "phone" | "other";
     pending?: JsonObject;
     invitation?: JsonObject | null;
   },
@@ -85,15 +88,17 @@ export function completeSignIn(
   if (verified.length === 0 || secondFactor === "given") {
     return begin(deps, write, account, client, invitation);
   }
+  const factors = by === "phone" ? verified.filter(({ type }) => type !== "phone") : verified;
+  if (factors.length === 0) throw forbidden("The phone is the second factor: sign in in another way");
   const ticket = deps.ids.secret(SECRET_BYTES);
   putSecret.run(write.tx, {
     hash: deps.sealing.digest("mfa-ticket", ticket),
     purpose: "mfa-ticket",
     userId: account.id,
-    payload: pending,
+    payload: { ...pending, by },
     expiresAt: write.now + MFA_TICKET_TTL_MS,
   });
-  return { kind: "mfa", ticket, factors: verified.map(({ id, type }) => ({ id, type })) };
+  return { kind: "mfa", ticket, factors: factors.map(({ id, type }) => ({ id, type })) };
 }
 
 /**

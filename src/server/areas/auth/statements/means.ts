@@ -26,6 +26,11 @@ export const deleteFactors = writing((db, v: { userId: string }) =>
   db.delete(mfaFactors).where(eq(mfaFactors.userId, v.userId)),
 );
 
+/** Deletes the factor of this kind, verified or not, with its recovery codes. */
+export const deleteFactorsOfType = writing((db, v: Pick<Factor, "userId" | "type">) =>
+  db.delete(mfaFactors).where(and(eq(mfaFactors.userId, v.userId), eq(mfaFactors.type, v.type))),
+);
+
 export const deleteUnverifiedFactors = writing((db, v: { userId: string }) =>
   db.delete(mfaFactors).where(and(eq(mfaFactors.userId, v.userId), eq(mfaFactors.verified, false))),
 );

@@ -7,7 +7,7 @@ import type { AcceptedInvitation } from "../../../config/types.ts";
 import type { Actor, AuditedChange } from "../../../db/index.ts";
 import type { Readable } from "../../../db/query.ts";
 import type { DatabaseFile, Sync, Transaction } from "../../../db/types.ts";
-import { unmarkIdentities } from "../statements/means.ts";
+import { deleteFactorsOfType, unmarkIdentities } from "../statements/means.ts";
 import { deletePlainInvitations, deleteSecretsFor } from "../statements/secrets.ts";
 import { deleteOtherSessions, deleteSessionsOfUser, type SessionRow, sessionById } from "../statements/sessions.ts";
 import {
@@ -149,6 +149,8 @@ export class AccountWrite {
     const account: SecretAccount = { ...present, ...definedOf({ ...changes, language }), updatedAt: this.now };
     updateUser.run(this.tx, account);
     if (RECORDED.some((name) => account[name] !== present[name])) this.marked(userId);
+    // The factor is the number.
+    if (account.phone === null && present.phone !== null) deleteFactorsOfType.run(this.tx, { userId, type: "phone" });
     if (account.email !== present.email) unmarkIdentities.run(this.tx, { userId });
     if (by !== undefined) this.audit(by, updated(changes, present, account));
     const { role, email, emailVerified, phone, isAnonymous } = account;
@@ -215,7 +217,7 @@ export class AccountWrite {
     const sessionIds = this.#deleteSessions(userId, except);
     if (isAudited) this.ended(sessionIds);
     else this.signOut(userId, sessionIds, "credentials");
-    for (const purpose of ["mfa-ticket", "email-change", "phone-change"] as const) {
+    for (const purpose of ["mfa-ticket", "email-change", "phone-change", "phone-factor"] as const) {
       deleteSecretsFor.run(this.tx, { userId, purpose });
     }
     deletePlainInvitations.run(this.tx, { userId });
