@@ -100,6 +100,20 @@ test("[CL210] instances that a running server deletes meanwhile are no problem",
   expect(problems).toEqual([]);
 }, 60_000);
 
+test("[VZ321] the library of vectors in the directory is known, also one of another version: doctor and backups name no stranger", async () => {
+  const data = platform.dataDirectory;
+  for (const name of ["vec0-5sd1m2xq.so", "vec0-5sd1m2xq.so.12.new", "vec0-9zz.dylib"]) {
+    writeFileSync(join(data, "vectorize", name), "a library");
+  }
+  expect((await doctor()).report.checks["directory"]).toMatchObject({ ok: true, strangers: 0 });
+  const file = join(temporaryDirectory(), "copy.tar.zst");
+  const copied = await runCommand(["backup", file, "--data", data]);
+  expect([copied.code, copied.stderr.includes("not included, as")]).toEqual([0, false]);
+  writeFileSync(join(data, "vectorize", "vec1.so"), "something else");
+  expect((await doctor()).report.checks["directory"]).toMatchObject({ strangers: 1 });
+  rmSync(join(data, "vectorize", "vec1.so"));
+});
+
 test("[CL210] after SIGKILL it looks at the write-ahead logs too, and changes nothing", async () => {
   await platform.service.post("/api/db/shared/tables/notes", { id: "late" });
   await platform.kill("SIGKILL");

@@ -78,7 +78,7 @@ function check(
   }
 }
 
-test("[TB755] [TB757] the nearest come first: brute force in a small and a large table, with conditions and rules", async () => {
+test("[TB755] [TB757] [TB905] the nearest come first: brute force in a small and a large table, with conditions and rules", async () => {
   const seed = testSeed(7_550);
   const from = random(seed);
   const ann = await signIn(platform);
@@ -103,7 +103,7 @@ test("[TB755] [TB757] the nearest come first: brute force in a small and a large
     for (let round = 0; round < 60; round++) {
       const near = point(from);
       const offset = from.pick([0, 0, 7, 150, known.size - 20]);
-      const limit = from.pick([1, 20, 100]);
+      const limit = from.pick([1, 20, 100, 600, 1_000]);
       const query = {
         near: `at:${near.lat}:${near.lng}`,
         limit: String(limit),

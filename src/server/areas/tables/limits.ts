@@ -88,8 +88,9 @@ export const QUICK_STEPS_MAX = 2_000;
 export const QUICK_STEPS_BYTES = 4 * 1024 * 1024;
 /** Records that a list or an aggregate tests on the main thread, once to add their sizes up and once or twice to find the matches: 2 to 4 µs each time. */
 export const CANDIDATES_MAX = 1_000;
-/** Candidates of all circles in which one list looks for the nearest records on the main thread: 3 µs each. */
-export const NEAR_CANDIDATES_MAX = 2_000;
+/** Candidates of all circles in which one list looks for the nearest records on the main thread, 3 µs each, and their bytes. */
+export const NEAR_CANDIDATES_MAX = 1_000;
+export const NEAR_BYTES_MAX = 2 * 1024 * 1024;
 /** Radius in metres of the first circle in which the nearest records are looked for, and those between which it lies. */
 export const NEAR_FIRST_METERS = 1_000;
 export const NEAR_METERS_MIN = 0.001;

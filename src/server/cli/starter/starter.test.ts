@@ -167,6 +167,14 @@ const IN_HELPERS: readonly (readonly [right: string, wrong: string, error: strin
   ],
 ];
 
+/** Functions that are no rules, for each of the rules of a table, and what they return. */
+const NO_RULES: readonly (readonly [rule: string, helper: string, returned: string])[] = [
+  ["read", '(auth: Auth | null) => [["ownerId", "==", auth?.id ?? ""]]', "string[][]"],
+  ["insert", "(auth: Auth | null) => ({ ownerId: auth?.id })", "{ ownerId: string | undefined; }"],
+  ["update", "async () => 1", "Promise<number>"],
+  ["delete", '() => "yes"', "string"],
+];
+
 for (const name of ["typescript", ...OLDER_TYPESCRIPTS] as const) {
   test(`[CL114, CF210, CF211, CF213, CF331] ${name}: the starter compiles, and rules and hooks know their fields`, () => {
     expect(typesOf((config) => config, compiler(name))).toEqual({ exitCode: 0, output: "" });
@@ -182,6 +190,26 @@ for (const name of ["typescript", ...OLDER_TYPESCRIPTS] as const) {
       const { output } = typesOf(() => TYPED.replace(right, replacement), compiler(name));
       expect(output).toContain(error);
       expect(output.trim().split("\n")).toHaveLength(1);
+    }
+  });
+
+  test(`[CF376] ${name}: a function that is no rule is named with what it returns, in three lines`, () => {
+    const helpers = NO_RULES.map(([rule, helper]) => `const ${rule} = ${helper};\n`).join("");
+    const config = TYPED.replace("export default", `${helpers}export default`)
+      .replace(
+        "access: { read: mine, insert: named, update: mine, delete: mine }",
+        "access: { read, insert, update, delete: remove }",
+      )
+      .replace("const delete =", "const remove =")
+      .replace("access: { read: named,", 'access: { read: () => [["owner", "==", "x"]],');
+    const { output } = typesOf(() => config, compiler(name));
+    const lines = output.trim().split("\n");
+    const returned = [...NO_RULES.map(([, , type]) => type), '["owner", "==", string][]'];
+    expect(lines).toHaveLength(3 * returned.length);
+    for (const [index, type] of returned.entries()) {
+      expect(lines[3 * index]).toContain("platform.config.ts(");
+      expect(lines[3 * index + 2]).toContain(`'${type}'`);
+      expect(lines[3 * index + 2]).toContain("type 'BooleanOrFilterOfItsTable'");
     }
   });
 }

@@ -12,19 +12,12 @@ import type { NamespaceConfig } from "../sections/tables/databases.ts";
 import type { TableAccess, TableConfig } from "../sections/tables/tables.ts";
 import type { AppOf, HookContextOf, RuleContextOf } from "./access.ts";
 import type { AnyNames, ConfigTypes } from "./declared.ts";
-import type { FilterOf } from "./filters.ts";
 import type { TypedCron, TypedJob } from "./jobs.ts";
 import type { RecordOf, WrittenOf } from "./records.ts";
+import type { TypedRule, TypedUpdateRule } from "./rules.ts";
 import type { TypedTrigger, TypedWebhook } from "./triggers.ts";
 import type { SchemaShape, TypedUsersTable, WithUsers } from "./users.ts";
 import type { AnyViews, TypedViews, WithViews } from "./views.ts";
-
-/** The result of a table's rule. */
-type Verdict<R> = MaybePromise<boolean | FilterOf<R>>;
-
-type TypedRule<R, Context> = boolean | ((auth: Auth | null, record: R, context: Context) => Verdict<R>);
-
-type TypedUpdateRule<R, Context> = boolean | ((auth: Auth | null, record: R, next: R, context: Context) => Verdict<R>);
 
 interface TypedAccess<R, Context> extends Pick<TableAccess, "upsert"> {
   read?: TypedRule<R, Context>;

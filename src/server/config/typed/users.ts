@@ -1,10 +1,8 @@
-import type { MaybePromise } from "../../../kernel/maybe-promise.ts";
-import type { Auth } from "../identity.ts";
 import type { Field } from "../sections/tables/fields.ts";
 import type { ACCOUNT_FIELDS, UsersConfig } from "../sections/users-table.ts";
 import type { RuleContextOf } from "./access.ts";
-import type { FilterOf } from "./filters.ts";
 import type { RecordOf } from "./records.ts";
+import type { TypedRule, TypedUpdateRule } from "./rules.ts";
 
 /** The fields of a table; false disables `createdAt` or `updatedAt`. */
 export type SchemaShape = { readonly [field: string]: Field | false };
@@ -24,9 +22,9 @@ export type WithUsers<Namespaces, In extends string, Table extends string, Own> 
     };
 
 interface TypedUsersAccess<R, Context> {
-  read?: boolean | ((auth: Auth | null, record: R, context: Context) => MaybePromise<boolean | FilterOf<R>>);
+  read?: TypedRule<R, Context>;
   /** The rule for changes of the fields of your own. */
-  update?: boolean | ((auth: Auth | null, record: R, next: R, context: Context) => MaybePromise<boolean | FilterOf<R>>);
+  update?: TypedUpdateRule<R, Context>;
 }
 
 type TablesIn<All, In> = In extends keyof All ? All[In] : unknown;

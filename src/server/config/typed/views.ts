@@ -1,10 +1,8 @@
-import type { MaybePromise } from "../../../kernel/maybe-promise.ts";
-import type { Auth } from "../identity.ts";
 import type { Field } from "../sections/tables/fields.ts";
 import type { ViewConfig } from "../sections/tables/views.ts";
 import type { RuleContextOf } from "./access.ts";
-import type { FilterOf } from "./filters.ts";
 import type { RecordOf } from "./records.ts";
+import type { TypedRule } from "./rules.ts";
 
 /** The schema of a view as that of a table: `createdAt` and `updatedAt` exist where the view declares them. */
 type ViewSchema<Schema> = { [Name in Exclude<"createdAt" | "updatedAt", keyof Schema>]: false } & Schema;
@@ -21,7 +19,7 @@ export type WithViews<Namespaces, Views> = unknown extends Views
     };
 
 interface TypedViewAccess<R, Context> {
-  read?: boolean | ((auth: Auth | null, record: R, context: Context) => MaybePromise<boolean | FilterOf<R>>);
+  read?: TypedRule<R, Context>;
 }
 
 /**

@@ -3,7 +3,7 @@ import { BoundedMap } from "../../../../kernel/bounded-map.ts";
 import { chain, isPromise, type MaybePromise } from "../../../../kernel/maybe-promise.ts";
 import { countRows } from "../../../../kernel/observing/request-trace.ts";
 import type { TableRecord } from "../../../config/types.ts";
-import type { DatabaseFile, ReadCaller, SqlValue } from "../../../db/index.ts";
+import type { DatabaseFile, ReadCaller } from "../../../db/index.ts";
 import { bound, RELATED, type SqlCondition } from "../filters/filter-sql.ts";
 import { isLight } from "../filters/read-cost.ts";
 import {
@@ -115,11 +115,10 @@ function createPages(model: TableModel, codec: Codec): Pages {
 
   const longPage = async (
     file: DatabaseFile,
-    { page, columns }: PreparedList,
-    values: readonly SqlValue[],
+    { columns }: PreparedList,
+    { sql, params }: SqlCondition,
     caller: ReadCaller | undefined,
   ) => {
-    const { sql, params } = bound(page, values);
     const decode = (row: readonly unknown[]) => codec.fromValues(row, columns);
     const bounds = pageBounds({ columns, isSchemaless });
     const { rows, isCut } = await file.readPage(sql, params, { caller, page: bounds, decode });
@@ -150,7 +149,9 @@ function createPages(model: TableModel, codec: Codec): Pages {
       const known = counting === null ? null : totals.get(file, counting);
       const quick = quickReads.page(file, made, values, { known, isTotalWanted: total !== null });
       const found =
-        quick.records === null ? longPage(file, made, values, caller) : { records: quick.records, isCut: false };
+        quick.records === null
+          ? longPage(file, made, quick.page ?? bound(made.page, values), caller)
+          : { records: quick.records, isCut: false };
       let counted: MaybePromise<number | null> = null;
       if (total !== null && counting === null) counted = file.rowCount(name);
       else if (counting !== null) {

@@ -210,6 +210,7 @@ function lengthOfList({ page, total, ofFew, near, walk }: PreparedList): number 
     near?.count,
     near?.bytes,
     near?.page,
+    near?.pageOfAll,
     ...walked,
   ];
   return all.reduce((sum, condition) => sum + lengthOf(condition), 0);

@@ -60,6 +60,8 @@ export function hasFewCandidates(
 interface QuickPage {
   /** Records of the page; null when it has to be read in a query process. */
   records: TableRecord[] | null;
+  /** Statement that such a process reads it by in place of `PreparedList.page`. */
+  page?: SqlCondition | null;
   /** Number of matches, if it was counted on the way; else null. */
   matching: number | null;
   /** Whether the whole table may be scanned on the main thread. */
@@ -119,8 +121,8 @@ export function createQuickReads(model: TableModel, codec: Codec): QuickReads {
       if (bytes !== null) return { records: read(file, bound(page, values), bytes), matching: null, isScan: true };
       if (!isLight(cost)) return { records: null, matching: null, isScan: false };
       if (near !== null) {
-        const records = walkNear(near, { file, values, read: (statement) => read(file, statement, null) });
-        return { records, matching: null, isScan: false };
+        const walked = walkNear(near, { file, values, read: (statement) => read(file, statement, null) });
+        return { ...walked, matching: null, isScan: false };
       }
       // An index that finds all matches is better than testing records along another one.
       const isFirst =
