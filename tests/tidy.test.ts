@@ -251,7 +251,8 @@ describe("sources", () => {
     "db/writer/file-job.ts": "asks the gate",
     "db/writer/wal-sync.ts": "only measures the WAL",
     "db/reads/read-transaction.ts": "ends transactions that read",
-    "db/files/database-file.ts": "opens files, and moves what a crash has left",
+    "db/files/database-file.ts": "opens files",
+    "db/files/left-wal.ts": "moves what a crash has left",
     "db/files/upgrade-copy.ts": "ends the WAL for the copy of a file that is being opened",
     "db/audit/file-audit.ts": "by the gate",
     "db/files/table-places.ts": "by the gate",
@@ -295,6 +296,7 @@ describe("sources", () => {
     "db/files/database-file.ts": "whether one was left, and removes that of a file that could not be made",
     "db/instances/instance-listing.ts": "its size, and removes that of a deleted instance",
     "db/open-unchanged.ts": "whether one was left",
+    "db/files/left-wal.ts": "reads what was left",
     "db/writer/wal-sync.ts": "syncs it",
   };
 

@@ -1,4 +1,4 @@
-import type { FileStamp } from "../../../src/server/areas/backup/continuous/capture/records.ts";
+import type { FileStamp, LeftFrames } from "../../../src/server/areas/backup/continuous/capture/records.ts";
 import { FRAME_HEADER_BYTES } from "../../../src/server/areas/backup/continuous/ship/chain.ts";
 import type { CommitRow } from "../../../src/server/areas/backup/continuous/ship/commit-row.ts";
 
@@ -18,7 +18,7 @@ export interface SimulatedFile {
   pages: Pages;
   /** null: the file is closed. */
   opened: { place: number; nonce: number } | null;
-  wal: { salts: number; frames: number };
+  wal: { salts: number; frames: number; commits: { row: CommitRow; frames: Uint8Array<ArrayBuffer> }[] };
   /** Whether a kill has left frames in the WAL. */
   hasLeftWal: boolean;
   stamp: FileStamp;
@@ -66,3 +66,32 @@ export const joined = (pages: Pages): Uint8Array<ArrayBuffer> => new Uint8Array(
 
 export const areEqual = (one: Pages, other: Pages): boolean =>
   one.length === other.length && one.every((page, index) => Buffer.compare(page, other[index] ?? page) === 0);
+
+/** Makes an empty WAL. */
+export const emptyWal = (salts: number): SimulatedFile["wal"] => ({ salts, frames: 0, commits: [] });
+
+/** Takes the commits out of a WAL that a power cut has taken. */
+export function cutWal(file: SimulatedFile): void {
+  const { wal, row } = file;
+  wal.commits = wal.commits.filter((commit) => commit.row.place <= row.place);
+  wal.frames = wal.commits.reduce((sum, { frames }) => sum + frames.byteLength / FRAME_BYTES, 0);
+}
+
+const FRAME_BYTES = FRAME_HEADER_BYTES + PAGE_BYTES;
+const FRAMES_AT_ONCE = 4;
+
+/** Reads what a kill has left in a WAL, in pieces. */
+export function leftFrames({
+  id: file,
+  row,
+  wal,
+}: SimulatedFile): { left: LeftFrames; content: Uint8Array<ArrayBuffer> }[] {
+  const all = new Uint8Array(Buffer.concat(wal.commits.map(({ frames }) => frames)));
+  const pieces: { left: LeftFrames; content: Uint8Array<ArrayBuffer> }[] = [];
+  const { number, nonce } = row;
+  for (let first = 0; first < wal.frames; first += FRAMES_AT_ONCE) {
+    const left = { file, number, nonce, page: COMMIT_PAGE, pageBytes: PAGE_BYTES, first, salts: wal.salts };
+    pieces.push({ left, content: all.slice(first * FRAME_BYTES, (first + FRAMES_AT_ONCE) * FRAME_BYTES) });
+  }
+  return pieces;
+}

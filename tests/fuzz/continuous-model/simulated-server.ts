@@ -17,9 +17,12 @@ import type { Random } from "../../support/random.ts";
 import {
   COMMIT_PAGE,
   commitPageOf,
+  cutWal,
+  emptyWal,
   framesOf,
   headerPage,
   joined,
+  leftFrames,
   PAGE_BYTES,
   type Pages,
   type SimulatedFile,
@@ -172,7 +175,17 @@ export class SimulatedServer {
     const files = [...this.#waiting];
     if (this.#off !== "sync before upload") for (const file of this.files.values()) this.#sync(file);
     const isFirst = !this.#hasStored;
-    const request = { settings: this.#settings(), takeOver: false, isFirst, files, skipped: [], cut, isLosing, isLast };
+    const request = {
+      settings: this.#settings(),
+      takeOver: false,
+      isFirst,
+      verifiedAt: null,
+      files,
+      skipped: [],
+      cut,
+      isLosing,
+      isLast,
+    };
     try {
       this.#shipper ??= await Shipper.open(request, this.#parts());
       const { hasMore } = await this.#shipper.pass(request);
@@ -234,7 +247,7 @@ export class SimulatedServer {
       row,
       pages: [headerPage(), commitPageOf(row)],
       opened: { place, nonce: this.#random.below(2 ** 40) },
-      wal: { salts: this.#random.below(2 ** 31), frames: 0 },
+      wal: emptyWal(this.#random.below(2 ** 31)),
       hasLeftWal: false,
       stamp: this.#stamp(),
       durable: null,
@@ -242,7 +255,7 @@ export class SimulatedServer {
     this.files.set(path, file);
     this.#note(file, at, place);
     this.#spool(
-      { type: "opened", path, file: id, page: COMMIT_PAGE, isNew: true, at, place, stamp: null },
+      { type: "opened", path, file: id, page: COMMIT_PAGE, isNew: true, isRewritten: false, at, place, stamp: null },
       joined(file.pages),
     );
   }
@@ -253,10 +266,13 @@ export class SimulatedServer {
     const [at, place] = [this.now, this.#take()];
     const isUnchanged = !file.hasLeftWal && (!isOutside || this.#off === "comparison after a change outside the WAL");
     const stamp = isUnchanged ? file.stamp : null;
+    for (const { left, content } of file.hasLeftWal ? leftFrames(file) : []) {
+      this.#spool({ type: "left", path: file.path, ...left }, content);
+    }
     if (file.row.number === 0) file.id = this.#uuid();
     if (file.hasLeftWal) file.stamp = this.#stamp();
     file.opened = { place, nonce: random.below(2 ** 40) };
-    file.wal = { salts: random.below(2 ** 31), frames: 0 };
+    file.wal = emptyWal(random.below(2 ** 31));
     file.hasLeftWal = false;
     // Such as VACUUM: pages change that no frame has.
     if (isOutside) {
@@ -264,7 +280,8 @@ export class SimulatedServer {
       if (!isUnchanged) file.stamp = this.#stamp();
     }
     const { path, id } = file;
-    this.#spool({ type: "opened", path, file: id, page: COMMIT_PAGE, isNew: false, at, place, stamp });
+    const isRewritten = isOutside && !isUnchanged;
+    this.#spool({ type: "opened", path, file: id, page: COMMIT_PAGE, isNew: false, isRewritten, at, place, stamp });
     if (isOutside) {
       this.#commit(file, 1);
       this.#sync(file);
@@ -296,6 +313,7 @@ export class SimulatedServer {
       file.pages = pages;
       const own = framesOf([...changed], pages);
       frames.push(own);
+      wal.commits.push({ row: file.row, frames: own });
       wal.frames += changed.size;
       this.#note(file, at, place);
       this.now += random.below(2);
@@ -317,7 +335,7 @@ export class SimulatedServer {
 
   #restartWal(file: SimulatedFile): void {
     if (file.wal.frames > 0) file.stamp = this.#stamp();
-    file.wal = { salts: this.#random.below(2 ** 31), frames: 0 };
+    file.wal = emptyWal(this.#random.below(2 ** 31));
   }
 
   #close(file: SimulatedFile): void {
@@ -326,7 +344,7 @@ export class SimulatedServer {
     this.#sync(file);
     this.#spool({ type: "closed", path: file.path, place: file.opened.place, stamp: file.stamp });
     file.opened = null;
-    file.wal = { salts: 0, frames: 0 };
+    file.wal = emptyWal(0);
   }
 
   #remove(file: SimulatedFile): void {
@@ -355,6 +373,7 @@ export class SimulatedServer {
     this.happened = this.happened.filter((one) => !lost.has(one));
     if (durable === null) this.files.delete(path);
     else Object.assign(file, { row: durable.row, pages: durable.pages, id: durable.id });
+    cutWal(file);
   }
 
   #stamp() {
@@ -410,21 +429,26 @@ export class SimulatedServer {
       isOpen: (path) => files.get(path)?.opened != null || files.get(path)?.hasLeftWal === true,
       stamp: (path) => files.get(path)?.stamp ?? null,
       walState: (path) => JSON.stringify(files.get(path)?.wal ?? null),
+      left: (path) => {
+        const file = files.get(path);
+        return file?.hasLeftWal === true && file.row.number > 0 ? leftFrames(file) : [];
+      },
       scan: (path, options) => this.#scan(path, options),
       records: ({ path }) => this.#waiting.find((one) => one.path === path)?.records ?? [],
       removeCopy: (path) => void this.store.copies.delete(path),
     };
   }
 
-  #scan(path: string, { known, asCopy, id }: Parameters<ShipDisk["scan"]>[1]): Scanned {
+  #scan(path: string, { known, purpose, id }: Parameters<ShipDisk["scan"]>[1]): Scanned {
     const file = this.files.get(path);
     if (file === undefined) throw new Error(`${path} is gone`);
     const { row, pages } = file;
     const stamp = file.opened === null && !file.hasLeftWal ? file.stamp : null;
     const of = { row: { ...row }, commitPage: COMMIT_PAGE, pageBytes: PAGE_BYTES, pages: pages.length, stamp };
     // Larger files are copied to an object of their own.
-    if (asCopy || (known === null && pages.length > LARGE_PAGES))
-      return { ...of, found: this.#copy(file, asCopy ? `${id}.due` : id) };
+    if (purpose === "confirm") return { ...of, found: { kind: "read", hashes: hashesOf(pages) } };
+    if (purpose === "copy" || (known === null && pages.length > LARGE_PAGES))
+      return { ...of, found: this.#copy(file, purpose === "copy" ? `${id}.due` : id) };
     const all = new Map<number, Uint8Array>(pages.map((page, index) => [index + 1, page]));
     if (known === null) return { ...of, found: { kind: "full", changed: { pages: all, count: pages.length } } };
     const changed = new Map(
@@ -438,8 +462,7 @@ export class SimulatedServer {
   }
 
   #copy({ pages, row, path }: SimulatedFile, id: string): Scanned["found"] {
-    const hashes = PageHashes.blank(PAGE_BYTES, pages.length);
-    for (const [index, page] of pages.entries()) hashes.set(index + 1, pageHash(index + 1, page));
+    const hashes = hashesOf(pages);
     const chunks: Uint8Array[] = [];
     const container = new ContainerWriter((bytes) => chunks.push(bytes));
     const blocks = [container.add(zstdCompressSync(joined(pages)))];
@@ -461,6 +484,12 @@ export class SimulatedServer {
     this.store.copies.set(copy, new Uint8Array(Buffer.concat(chunks)));
     return { kind: "copy", copy: { path: copy, ...finished }, hashes };
   }
+}
+
+function hashesOf(pages: Pages): PageHashes {
+  const hashes = PageHashes.blank(PAGE_BYTES, pages.length);
+  for (const [index, page] of pages.entries()) hashes.set(index + 1, pageHash(index + 1, page));
+  return hashes;
 }
 
 type ConstructorClock = Parameters<typeof Shipper.open>[1]["clock"];

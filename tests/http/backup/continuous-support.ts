@@ -36,6 +36,8 @@ export interface Continuous {
   lagMs: number;
   lagBytes: number;
   lastAt: string | null;
+  verifiedAt: string | null;
+  verified: boolean | null;
   uploads: number;
   failures: number;
   message: string | null;
@@ -59,6 +61,21 @@ export async function untilStored(platform: TestPlatform): Promise<void> {
       const { lagMs, lastAt } = await continuousOf(platform);
       if (lastAt !== null && Date.parse(lastAt) > since) ended.add(lastAt);
       return lagMs === 0 && ended.size >= 2;
+    },
+    40_000,
+  );
+}
+
+/** Resolves when two passes have ended: the second one has begun after the call. */
+export async function untilPassed(platform: TestPlatform): Promise<void> {
+  const since = Date.now();
+  const ended = new Set<string>();
+  await until(
+    "two passes have ended",
+    async () => {
+      const { lastAt } = await continuousOf(platform);
+      if (lastAt !== null && Date.parse(lastAt) > since) ended.add(lastAt);
+      return ended.size >= 2;
     },
     40_000,
   );

@@ -52,6 +52,10 @@ const FullHealth = Type.Object(
             lagMs: Type.Integer({ description: "Age of the oldest commit that is not in the store; 0: all are" }),
             lagBytes: Type.Integer(),
             lastAt: Time,
+            verifiedAt: Time,
+            verified: nullable(
+              Type.Boolean({ description: "Whether the last verification succeeded; null: there was none" }),
+            ),
             uploads: Type.Integer(),
             failures: Type.Integer(),
             message: nullable(Type.String()),

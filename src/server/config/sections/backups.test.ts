@@ -47,6 +47,8 @@ test("[CF370] continuous backup needs a place alone, and has bounds", () => {
     ]);
   }
   expect(problemsOf({ continuous: { to: FOLDER, everyMs: 60_001 } })).toHaveLength(1);
+  expect(problemsOf({ continuous: { to: FOLDER, verify: false } })).toEqual([]);
+  expect(problemsOf({ continuous: { to: FOLDER, verify: "no" } })).toHaveLength(1);
 });
 
 test("[CF371] the place of continuous backup is not that of the scheduled backups", () => {

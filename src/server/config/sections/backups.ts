@@ -32,6 +32,8 @@ const Continuous = Type.Object({
   everyMs: Type.Optional(whole({ min: CONTINUOUS_EVERY_MIN_MS, max: CONTINUOUS_EVERY_MAX_MS })),
   /** The days of which every moment can be had back. Default: 7. */
   keepDays: Type.Optional(whole({ min: 1, max: CONTINUOUS_KEEP_DAYS_MAX })),
+  /** Whether once a day each database is restored into a scratch folder and compared with the live one. Default: true. */
+  verify: Type.Optional(Type.Boolean()),
   /** The bytes of the data directory that may wait for a store that does not answer. Default: 1 GiB. */
   maxPendingBytes: Type.Optional(whole({ min: CONTINUOUS_PENDING_MIN_BYTES, unit: "bytes" })),
 });

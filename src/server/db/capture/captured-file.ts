@@ -32,7 +32,8 @@ export class CapturedFile {
     using rootOf = sqlite.prepare<{ page: number }, [string]>(
       `SELECT "rootpage" AS "page" FROM "sqlite_schema" WHERE "name" = ?`,
     );
-    capture.opened({ file: gate.file, page: rootOf.get(COMMIT_TABLE)?.page ?? 0, created });
+    const page = rootOf.get(COMMIT_TABLE)?.page ?? 0;
+    capture.opened({ file: gate.file, page, created, isRewritten: gate.isRewritten });
     gate.onCommitted = () => this.#read();
     this.#read();
   }

@@ -7,6 +7,16 @@ export interface WalFrames {
   content: Uint8Array;
 }
 
+/** Content of a file whose WAL a crash has left. */
+export interface LeftFacts {
+  /** Id, number and nonce in the commit row. */
+  file: string;
+  number: number;
+  nonce: number;
+  /** Page of the commit row. */
+  page: number;
+}
+
 /** A file that has been opened. */
 interface OpenedFacts {
   /** Id in the file's commit row. */
@@ -15,10 +25,14 @@ interface OpenedFacts {
   page: number;
   /** The initial content of a file that was made now; null for any other. */
   created: Uint8Array | null;
+  /** Whether the file may have been changed outside of its WAL while it was opened. */
+  isRewritten: boolean;
 }
 
 /** Takes the commits of one file while it is open. No method throws. */
 export interface FileCapture {
+  /** Takes commits that a crash has left in the WAL, before the file counts as opened. */
+  left(facts: LeftFacts, frames: WalFrames): void;
   opened(facts: OpenedFacts): void;
   frames(frames: WalFrames): void;
   /** Takes note that frames could not be read: the file has to be compared as a whole. */

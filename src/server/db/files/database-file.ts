@@ -1,7 +1,7 @@
 import { Database } from "bun:sqlite";
 import { closeSync, existsSync, readFileSync, rmSync } from "node:fs";
 import type { Clock } from "../../../kernel/clock.ts";
-import { type AppError, isDiskFull, serverStopping } from "../../../kernel/errors.ts";
+import { type AppError, serverStopping } from "../../../kernel/errors.ts";
 import type { Ids } from "../../../kernel/ids.ts";
 import { inPhase } from "../../../kernel/observing/request-trace.ts";
 import type { DirectorySync } from "../../disk/directory-sync.ts";
@@ -47,6 +47,7 @@ import { hasPendingTexts, TextIndexer } from "../writer/text-indexer.ts";
 import { createWalState, createWalSync, type SyncFile, type WalSync } from "../writer/wal-sync.ts";
 import { Writer, type WriterOptions } from "../writer/writer.ts";
 import { assertCreatable, assertOpenable, EMPTY_FILE, isEmptyFile, markFile } from "./file-identity.ts";
+import { moveLeftWal } from "./left-wal.ts";
 import { createFile } from "./new-file.ts";
 import { TablePlaces } from "./table-places.ts";
 
@@ -109,7 +110,7 @@ function openSqlite(path: string, options: OpenOptions, dependencies: FileDepend
     const created = isNew && capture !== null ? readFileSync(path) : null;
     sqlite = new Database(path, { create: true, readwrite: true });
     const isRewritten = configure(sqlite, options, ids);
-    if (!isNew && !isWalNew) moveLeftWal(sqlite);
+    if (!isNew && !isWalNew) moveLeftWal(sqlite, path, { capture, onFailure: dependencies.onFailure });
     if (isWalNew) sqlite.run("PRAGMA synchronous = OFF");
     const opened = sqlite;
     const gate = new CommitGate(opened, { ...dependencies, isRewritten });
@@ -124,19 +125,6 @@ function openSqlite(path: string, options: OpenOptions, dependencies: FileDepend
     if (isNew) for (const suffix of ["", "-wal", "-shm"]) rmSync(path + suffix, { force: true });
     if (error instanceof MigrationFailure) throw isFileError(error.cause) ? openError(path, error.cause) : error.cause;
     throw openError(path, error);
-  }
-}
-
-/**
- * Checkpoints a WAL that a crash or a failed sync has left. Its readable content may not be on the disk, and later syncs would not
- * write it; a checkpoint writes and syncs it again. Errors: the sync fails.
- */
-function moveLeftWal(sqlite: Database): void {
-  try {
-    sqlite.query("PRAGMA wal_checkpoint(TRUNCATE)").get();
-  } catch (error) {
-    // Without disk space the WAL stays, which is safe: SQLite reads from it.
-    if (!isDiskFull(error)) throw error;
   }
 }
 

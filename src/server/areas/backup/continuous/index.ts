@@ -4,11 +4,14 @@ import type { Logger } from "../../../../kernel/logger.ts";
 import type { HealthChecks } from "../../../../kernel/observing/health.ts";
 import type { ContinuousConfig } from "../../../config/types.ts";
 import type { StorageEngine } from "../../../db/index.ts";
+import type { Endpoint } from "../../../http/endpoint.ts";
 import { Spool } from "./capture/spool.ts";
+import { continuousEndpoints } from "./endpoints.ts";
 import { PENDING_BYTES_DEFAULT } from "./limits.ts";
 import { ContinuousBackup, type ContinuousState } from "./service.ts";
 
 export interface ContinuousArea {
+  readonly endpoints: readonly Endpoint[];
   /** null: it is not declared. */
   state(): ContinuousState | null;
   stop(): Promise<void>;
@@ -30,6 +33,8 @@ export function createContinuousArea(deps: {
   spool: Spool | null;
   dataDirectory: string;
   takeOver: boolean;
+  isDrill: boolean;
+  audit: { record(change: { action: string; target: string; after?: unknown }): Promise<void> };
   engine: StorageEngine;
   health: HealthChecks;
   clock: Clock;
@@ -37,13 +42,14 @@ export function createContinuousArea(deps: {
   logger: Logger;
 }): ContinuousArea {
   const { config, spool, health } = deps;
-  if (config === undefined || spool === null) return { state: () => null, stop: async () => {} };
-  const backup = new ContinuousBackup({ ...deps, config, spool });
+  const backup = config === undefined || spool === null ? null : new ContinuousBackup({ ...deps, config, spool });
+  const endpoints = continuousEndpoints({ ...deps, backup });
+  if (backup === null) return { endpoints, state: () => null, stop: async () => {} };
   health.add("continuous", () => {
     const { lastAt, verifiedAt, ...figures } = backup.state;
     return { ...figures, lastAt: isoTime(lastAt), verifiedAt: isoTime(verifiedAt) };
   });
-  return { state: () => backup.state, stop: () => backup.stop() };
+  return { endpoints, state: () => backup.state, stop: () => backup.stop() };
 }
 
 const isoTime = (at: number | null): string | null => (at === null ? null : new Date(at).toISOString());

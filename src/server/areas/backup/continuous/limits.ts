@@ -47,3 +47,17 @@ export const PROCESS_IDLE_MS = HOUR_MS;
 export const LAG_INTERVALS_MAX = 5;
 /** Time that a stop waits for contents that are not stored yet; a part of the 8 s that a stop may take. */
 export const LAST_CONTENTS_MS = 3_000;
+/** Time from the first full copies to the first verification, from one to the next, and to the next after a failure. */
+export const VERIFY_FIRST_MS = 10 * SECOND_MS;
+export const VERIFY_EVERY_MS = DAY_MS;
+export const VERIFY_RETRY_MS = HOUR_MS;
+export const VERIFY_TIMEOUT_MS = 12 * HOUR_MS;
+/** Time that a verification waits for the store to have what was read. */
+export const VERIFY_WAIT_MS = 5 * MINUTE_MS;
+export const VERIFY_POLL_MS = SECOND_MS;
+/** Bytes of databases that are restored at a time; one that is larger is alone. */
+export const VERIFY_BATCH_BYTES = 1024 ** 3;
+/** Attempts to read a database in a state that the store gets. */
+export const VERIFY_ROUNDS = 4;
+/** Idle time after which the process of the verification ends. */
+export const VERIFY_IDLE_MS = SECOND_MS;

@@ -21,6 +21,7 @@ import {
 } from "./limits.ts";
 import type { PassFailure } from "./ship/ship-job.ts";
 import type { PassAnswer, PassRequest, ShipSettings } from "./ship/shipper.ts";
+import { Verifier } from "./verify/verifier.ts";
 
 /** Status of the continuous backup. */
 export interface ContinuousState {
@@ -54,6 +55,7 @@ export class ContinuousBackup {
   readonly #deps: ContinuousDeps;
   readonly #settings: ShipSettings;
   readonly #pool: ProcessPool;
+  readonly #verifier: Verifier;
   /** Files of records that are not in the store yet, oldest first. */
   #waiting: SpooledFile[] = [];
   #hasStored = false;
@@ -64,7 +66,6 @@ export class ContinuousBackup {
   #hasLost = false;
   #failedInARow = 0;
   #lastAt: Millis | null = null;
-  #verifiedAt: Millis | null = null;
   #uploads = 0;
   #failures = 0;
   #message: string | null = null;
@@ -91,7 +92,19 @@ export class ContinuousBackup {
       placesMax: 1,
       idleMs: PROCESS_IDLE_MS,
     });
+    const { to } = this.#settings;
+    this.#verifier = new Verifier({
+      request: { dataDirectory: resolve(dataDirectory), to },
+      isDaily: config.verify ?? true,
+      clock,
+      logger: deps.logger,
+    });
     this.#plan(0);
+  }
+
+  /** Begins a verification. Errors: 409 while one runs. */
+  verify(): void {
+    this.#verifier.begin();
   }
 
   get state(): ContinuousState {
@@ -99,16 +112,19 @@ export class ContinuousBackup {
     const oldest = this.#waiting[0]?.firstAt ?? spool.firstAt;
     const lagMs = oldest === null ? 0 : Math.max(0, clock.now() - oldest);
     const isLate = this.#failedInARow > 0 && lagMs > LAG_INTERVALS_MAX * this.#settings.everyMs;
+    const { verifiedAt, failure } = this.#verifier;
     return {
-      ok: !(isLate || this.#isDisplaced || this.#isForeign || spool.isLost),
+      ok: !(isLate || this.#isDisplaced || this.#isForeign || spool.isLost || failure !== null),
       lagMs,
       lagBytes: spool.waitingBytes,
       lastAt: this.#lastAt,
-      verifiedAt: this.#verifiedAt,
-      verified: this.#verifiedAt === null ? null : true,
+      verifiedAt,
+      verified: failure !== null ? false : verifiedAt === null ? null : true,
       uploads: this.#uploads,
       failures: this.#failures,
-      message: spool.isLost ? LOST : this.#message,
+      message: spool.isLost
+        ? LOST
+        : (this.#message ?? (failure === null ? null : `the verification failed: ${failure}`)),
     };
   }
 
@@ -117,6 +133,7 @@ export class ContinuousBackup {
     this.#isStopped = true;
     this.#cancel();
     try {
+      await this.#verifier.stop();
       await this.#running;
       if (!this.#isDisplaced) await this.#pass({ isLast: true });
     } finally {
@@ -156,7 +173,9 @@ export class ContinuousBackup {
     // Nothing leaves the machine before it is on its disk: a failure of power must not leave the store ahead.
     const skipped = await engine.syncCommits();
     const isFirst = !this.#hasStored;
-    const request = { settings: this.#settings, takeOver, isFirst, files, skipped, cut, isLosing, isLast };
+    const { verifiedAt } = this.#verifier;
+    const of = { settings: this.#settings, takeOver, isFirst, verifiedAt };
+    const request = { ...of, files, skipped, cut, isLosing, isLast };
     const answer = await this.#run(request);
     for (const file of files) spool.done(file);
     this.#waiting = this.#waiting.slice(files.length);
@@ -164,7 +183,7 @@ export class ContinuousBackup {
     this.#isForeign = false;
     this.#lastAt = clock.now();
     this.#uploads += answer.uploads;
-    this.#verifiedAt = answer.verifiedAt;
+    if (answer.isComplete) this.#verifier.ready(answer.verifiedAt);
     this.#report(answer);
     return answer;
   }

@@ -8,7 +8,7 @@ import type { Spool } from "./spool.ts";
 
 const ENDING = ".db";
 
-const IGNORED: FileCapture = { opened() {}, frames() {}, broken() {}, closed() {} };
+const IGNORED: FileCapture = { left() {}, opened() {}, frames() {}, broken() {}, closed() {} };
 
 /** Takes the commits of all database files of a data directory to the spool. */
 export class Capture implements CommitCapture {
@@ -33,12 +33,13 @@ export class Capture implements CommitCapture {
     // Before any commit of a migration.
     const [at, place] = [this.#clock.now(), this.takePlace()];
     return {
-      opened: ({ file: id, page, created }) => {
+      left: (facts, { content, ...frames }) => spool.add({ type: "left", path, ...facts, ...frames }, content),
+      opened: ({ file: id, page, created, isRewritten }) => {
         const after = stampOf(file);
         const isUnchanged = !hadWal && before?.mtimeMs === after?.mtimeMs && before?.bytes === after?.bytes;
         const isNew = created !== null;
         const stamp = isUnchanged ? after : null;
-        spool.add({ type: "opened", path, file: id, page, isNew, at, place, stamp }, created);
+        spool.add({ type: "opened", path, file: id, page, isNew, isRewritten, at, place, stamp }, created);
       },
       frames: ({ pageBytes, first, salts, content }) =>
         spool.add({ type: "frames", path, pageBytes, first, salts }, content),

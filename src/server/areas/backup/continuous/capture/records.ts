@@ -4,8 +4,21 @@ export interface FileStamp {
   bytes: number;
 }
 
+/** Frames that a crash has left in a WAL, which the server moves into the file when it opens it. */
+export interface LeftFrames {
+  /** Id, number and nonce in the commit row, and the page with that row. */
+  file: string;
+  number: number;
+  nonce: number;
+  page: number;
+  pageBytes: number;
+  first: number;
+  salts: number;
+}
+
 /** Record of an event, written by the server for the storing process, in the order of the events. Bytes of some follow their record. */
 export type SpoolRecord =
+  | ({ type: "left"; path: string } & LeftFrames)
   | {
       /** A database was opened. Bytes: the content with which it was made. */
       type: "opened";
@@ -15,6 +28,8 @@ export type SpoolRecord =
       file: string;
       page: number;
       isNew: boolean;
+      /** Whether the file may have been changed outside of its WAL while it was opened. */
+      isRewritten: boolean;
       at: number;
       place: number;
       /** The file before and after it was opened; null: something changed it, or a crash left a WAL. */

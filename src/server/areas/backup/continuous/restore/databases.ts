@@ -19,19 +19,31 @@ import type { Store } from "../store/store.ts";
 interface Target {
   file: StoredFile;
   base: FullCopy;
+  /** The last place that is wanted; null: the newest. */
+  place: number | null;
   path: string;
   /** null: the base has not been written. */
   hashes: PageHashes | null;
   /** Hash of the last entry; null: entries had made the state of the base, which is the first. */
   entry: string | null;
+  /** Number of the commit that it holds. */
+  number: number;
+}
+
+/** A database that was restored. */
+export interface RestoredDatabase {
+  file: StoredFile;
+  path: string;
+  number: number;
+  hashes: PageHashes;
 }
 
 export interface DatabasesToRestore {
   store: Store;
   archive: Archive;
   files: readonly StoredFile[];
-  /** The last place of the moment; null: the newest. */
-  place: number | null;
+  /** Returns the last place of the moment; null: the newest. */
+  placeOf: (file: StoredFile) => number | null;
   /** Folder to which the files are written. */
   folder: string;
   signal: AbortSignal;
@@ -79,25 +91,27 @@ function baseOf({ fulls, path }: StoredFile, place: number | null): FullCopy {
 }
 
 /** Restores databases, and compares each hash on the way. Errors: BackupError if anything is missing or damaged. */
-export async function restoreDatabases(options: DatabasesToRestore): Promise<void> {
-  const { store, archive, files, place, folder, signal, onProgress } = options;
+export async function restoreDatabases(options: DatabasesToRestore): Promise<RestoredDatabase[]> {
+  const { store, archive, files, placeOf, folder, signal, onProgress } = options;
   const targets = new Map<string, Target>();
   for (const file of files) {
     signal.throwIfAborted();
     const path = join(folder, `${file.path}.db`);
     mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
     closeSync(openSync(path, "wx", 0o600));
-    const target: Target = { file, base: baseOf(file, place), path, hashes: null, entry: null };
+    const place = placeOf(file);
+    const base = baseOf(file, place);
+    const target: Target = { file, base, place, path, hashes: null, entry: null, number: base.number };
     for (const id of [file.id, ...file.formerIds]) targets.set(id, target);
     if (!target.base.isSegment) onProgress(await writeCopy(store, target, `${path}.copy`));
   }
   for await (const segment of segmentsOf(store, archive.manifest)) {
     signal.throwIfAborted();
     if (segment.files.some(([id]) => isNeeded(segment, targets.get(id)))) {
-      onProgress(await applySegment(store, segment, { targets, place }));
+      onProgress(await applySegment(store, segment, targets));
     }
   }
-  for (const target of targets.values()) finish(target, place);
+  return [...new Set(targets.values())].map(finish);
 }
 
 const isNeeded = (segment: SegmentFacts, target: Target | undefined): boolean =>
@@ -146,7 +160,7 @@ function writePages(name: string, copy: Container<CopyDescription>, { file, path
 async function applySegment(
   store: Store,
   { key, sha256 }: SegmentFacts,
-  { targets, place }: { targets: ReadonlyMap<string, Target>; place: number | null },
+  targets: ReadonlyMap<string, Target>,
 ): Promise<number> {
   const name = `${store.name} ${key}`;
   const segment = await readSegment(store, key, sha256);
@@ -157,7 +171,7 @@ async function applySegment(
     const descriptor = openSync(target.path, "r+");
     try {
       for (const entry of decodeEntries(name, new Uint8Array(zstdDecompressSync(segment.block(part))))) {
-        if (isWanted(entry, target, place)) apply(name, entry, { target, descriptor });
+        if (isWanted(entry, target)) apply(name, entry, { target, descriptor });
       }
     } finally {
       closeSync(descriptor);
@@ -166,7 +180,7 @@ async function applySegment(
   return segment.bytes;
 }
 
-function isWanted({ head }: Entry, { base, hashes }: Target, place: number | null): boolean {
+function isWanted({ head }: Entry, { base, hashes, place }: Target): boolean {
   if (place !== null && head.place > place) return false;
   if (hashes === null) return head.kind === "full" && head.place === base.place && head.number === base.number;
   return head.place > base.place;
@@ -211,9 +225,10 @@ function apply(
   }
   if (hashes.checksum !== head.after) throw wrong("the checksum after an entry is not that");
   target.entry = hash;
+  target.number = head.number;
 }
 
-function finish({ file, hashes, path }: Target, place: number | null): void {
+function finish({ file, hashes, path, place, number }: Target): RestoredDatabase {
   const last = file.removed === null && place === null ? file.last.checksum : null;
   if (hashes === null || (last !== null && hashes.checksum !== last)) {
     throw new BackupError(`${file.path} could not be restored: entries of it are missing`);
@@ -224,6 +239,7 @@ function finish({ file, hashes, path }: Target, place: number | null): void {
   } finally {
     closeSync(descriptor);
   }
+  return { file, path, number, hashes };
 }
 
 function writeAll(descriptor: number, bytes: Uint8Array, offset: number): void {

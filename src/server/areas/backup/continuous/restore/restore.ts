@@ -72,8 +72,8 @@ export async function restoreContinuous(options: ContinuousRestore): Promise<Con
       bytes += some;
       options.onProgress({ bytes, files: files.length });
     };
-    await restoreDatabases({ store, archive, files, place: moment.place, folder, signal, onProgress });
-    for (const file of files) await check(folder, file, options);
+    await restoreDatabases({ store, archive, files, placeOf: () => moment.place, folder, signal, onProgress });
+    for (const { path } of files) await checkDatabase(folder, path, signal);
     const rest =
       only.length > 0
         ? { missing: [], elsewhereCount: 0, fileCount: 0 }
@@ -116,15 +116,15 @@ function chosen(files: readonly StoredFile[], { manifest }: Archive, only: reado
   });
 }
 
-function requireRoom(folder: string, files: readonly StoredFile[]): void {
+export function requireRoom(folder: string, files: readonly StoredFile[]): void {
   const wanted = files.reduce((sum, { last, pageBytes }) => sum + last.pages * pageBytes, 0);
   const { bavail, bsize } = statfsSync(folder);
   if (bavail * bsize >= wanted) return;
   throw new BackupError(`The disk has ${bavail * bsize} bytes free, and the databases need ${wanted}`);
 }
 
-/** Checks a restored database. Its next commit gets a number above all that were given: see the commit row. */
-async function check(folder: string, { path }: StoredFile, { signal }: ContinuousRestore): Promise<void> {
+/** Checks a restored database, by its path without `.db`. Its next commit gets a number above all that were given: see the commit row. */
+export async function checkDatabase(folder: string, path: string, signal: AbortSignal): Promise<void> {
   const file = join(folder, `${path}.db`);
   if (isEmptyFile(file)) return;
   try {
@@ -171,7 +171,7 @@ async function restoreRest({ store, archive, folder, place, signal }: Rest) {
 }
 
 /** Returns the version of each plain file at a moment. */
-function plainAt(versions: readonly PlainVersion[], place: number | null): { path: string; sha256: string }[] {
+export function plainAt(versions: readonly PlainVersion[], place: number | null): { path: string; sha256: string }[] {
   return [...Map.groupBy(versions, ({ path }) => path)].flatMap(([path, own]) => {
     const last = place === null ? own.at(-1) : own.findLast((version) => version.place <= place);
     // Secrets are needed for every moment, and are there from the first pass on.
@@ -205,7 +205,7 @@ async function restoreContents({ store, archive, folder, signal }: Rest) {
 }
 
 /** Returns the paths of all contents that a system.db names. */
-function namedContents(systemPath: string): Set<string> {
+export function namedContents(systemPath: string): Set<string> {
   using sqlite = new Database(systemPath, { readwrite: true, create: false });
   const paths = new Set<string>();
   for (const folder of STORAGE_FOLDERS) {

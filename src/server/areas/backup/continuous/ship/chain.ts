@@ -71,9 +71,9 @@ export class Chain {
 
   /**
    * Returns the entry of a transaction; "known": the chain has it already; "broken": it does not follow the last state, so that
-   * something is missing.
+   * something is missing. `opening`: whether it may be the first commit of a later opening, before which nothing can be missing.
    */
-  commit({ pages, count }: CommitFrames): ChainEntry | "known" | "broken" {
+  commit({ pages, count }: CommitFrames, opening: "any" | "same" = "any"): ChainEntry | "known" | "broken" {
     const page = pages.get(this.#commitPage);
     const row: CommitRow | null = page === undefined ? null : decodeCommitRow(page);
     if (row === null || row.number === 0 || this.last === null || row.file !== this.id) return "broken";
@@ -81,6 +81,7 @@ export class Chain {
     // The first commit of an opening has another nonce, and a number that may be much higher.
     const isNext = row.number === this.last.number + 1 || row.nonce !== this.last.nonce;
     if (this.last.number !== 0 && !isNext) return "broken";
+    if (opening === "same" && row.nonce !== this.last.nonce) return "broken";
     const { number, nonce, at, place } = row;
     return this.#entry("commit", { number, nonce, at, place }, { pages, count });
   }

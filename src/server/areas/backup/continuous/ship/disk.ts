@@ -3,12 +3,13 @@ import { join } from "node:path";
 import type { Clock } from "../../../../../kernel/clock.ts";
 import { CONTINUOUS_FOLDER, scanFiles } from "../../layout.ts";
 import { stampOf } from "../capture/capture.ts";
-import { decodeRecords, type FileStamp, type SpoolRecord } from "../capture/records.ts";
+import { decodeRecords, type FileStamp, type LeftFrames, type SpoolRecord } from "../capture/records.ts";
 import type { Archive } from "../format/archive.ts";
 import { openStore, type Store, type StorePlace } from "../store/store.ts";
 import { Contents } from "./contents.ts";
 import { PlainFiles } from "./plain.ts";
 import { type Scanned, type ScanOptions, scanFile } from "./scan.ts";
+import { leftIn } from "./snapshot.ts";
 import { HashTables } from "./tables.ts";
 
 const ENDING = ".db";
@@ -27,6 +28,8 @@ export interface ShipDisk {
   walState(path: string): string;
   /** Compares a database with what is known of it, or copies it. Errors: those of `scanFile`. */
   scan(path: string, options: Omit<ScanOptions, "file" | "path" | "temporary">): Scanned;
+  /** Reads the commits in the WAL that a crash has left of a database, after a sync of it. Errors: those of `takeSnapshot`. */
+  left(path: string): { left: LeftFrames; content: Uint8Array<ArrayBuffer> }[];
   /** Reads the records of a spooled file. */
   records(file: { path: string; bytes: number }): Iterable<{ record: SpoolRecord; content: Uint8Array<ArrayBuffer> }>;
   removeCopy(path: string): void;
@@ -87,9 +90,10 @@ function openDisk(dataDirectory: string): ShipDisk {
     walState: (path) => headOf(`${fileOf(path)}-shm`),
     scan(path, options) {
       // A copy that waits to be stored and one that a comparison makes may be there at the same time.
-      const name = `${options.id}${options.asCopy ? DUE : ""}${COPY_ENDING}`;
+      const name = `${options.id}${options.purpose === "copy" ? DUE : ""}${COPY_ENDING}`;
       return scanFile({ ...options, path, file: fileOf(path), temporary: join(folder, name) });
     },
+    left: (path) => leftIn(fileOf(path)),
     *records({ path, bytes }) {
       const descriptor = openSync(path, "r");
       try {

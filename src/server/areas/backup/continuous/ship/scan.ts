@@ -35,7 +35,8 @@ export interface Scanned {
     | { kind: "changed"; changed: CommitFrames }
     /** Every page. */
     | { kind: "full"; changed: CommitFrames }
-    | { kind: "copy"; copy: CopyFile; hashes: PageHashes };
+    | { kind: "copy"; copy: CopyFile; hashes: PageHashes }
+    | { kind: "read"; hashes: PageHashes };
 }
 
 export interface ScanOptions {
@@ -49,8 +50,8 @@ export interface ScanOptions {
   temporary: string;
   /** Position of a file without commit row. */
   position: Position;
-  /** Whether to copy every page to a file, whatever is known. */
-  asCopy: boolean;
+  /** `copy`: every page goes to a file, whatever is known. `confirm`: only the hashes are wanted. */
+  purpose: "compare" | "copy" | "confirm";
 }
 
 /** Compares a file with what is known of it, or copies it. Errors: those of `takeSnapshot`, and of the disk. */
@@ -77,8 +78,9 @@ function closedStamp(file: string): FileStamp | null {
 
 function foundIn(snapshot: Snapshot, options: ScanOptions): Scanned["found"] {
   const { pageBytes, pages: count } = snapshot;
-  const { known } = options;
-  if (options.asCopy) return copyOf(snapshot, options);
+  const { known, purpose } = options;
+  if (purpose === "copy") return copyOf(snapshot, options);
+  if (purpose === "confirm") return { kind: "read", hashes: hashesOf(snapshot) };
   if (known !== null && known.pageBytes === pageBytes) {
     const pages = differing(snapshot, known);
     if (pages !== null) {
@@ -90,6 +92,13 @@ function foundIn(snapshot: Snapshot, options: ScanOptions): Scanned["found"] {
   const pages = new Map<number, Uint8Array>();
   for (const [number, page] of pagesOf(snapshot)) pages.set(number, page);
   return { kind: "full", changed: { pages, count } };
+}
+
+/** Reads the hashes of all pages. */
+export function hashesOf(snapshot: Snapshot): PageHashes {
+  const hashes = PageHashes.blank(snapshot.pageBytes, snapshot.pages);
+  for (const [number, page] of pagesOf(snapshot)) hashes.set(number, pageHash(number, page));
+  return hashes;
 }
 
 /** Returns the pages that are not as they were; null: more than a segment should have. */

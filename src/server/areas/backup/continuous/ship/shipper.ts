@@ -55,6 +55,8 @@ export interface PassRequest {
   takeOver: boolean;
   /** Whether this server has not stored anything yet. */
   isFirst: boolean;
+  /** Time of the last verification that succeeded, as far as the server knows. */
+  verifiedAt: number | null;
   files: { path: string; bytes: number; isAfterLoss: boolean }[];
   /** Paths of databases whose last commits may not be on the disk. */
   skipped: readonly string[];
@@ -74,6 +76,8 @@ export interface PassAnswer {
   /** Problems of steps that will be tried again. */
   problems: string[];
   verifiedAt: number | null;
+  /** Whether the first copy of every file is stored. */
+  isComplete: boolean;
 }
 
 interface ShipperDeps extends Pick<ShipParts, "store" | "disk"> {
@@ -176,11 +180,14 @@ export class Shipper {
     for (const { path } of request.files) this.#consumed.delete(path);
     this.#tracked.save(cut.at, { isLast });
     if (!isLast) this.#tracked.copyDue(cut);
-    await this.#keepManifest(cut, { isLast, isWhole });
     const { manifest } = this.#archive;
+    const isVerified = (request.verifiedAt ?? 0) > (manifest.verifiedAt ?? 0);
+    if (isVerified) manifest.verifiedAt = request.verifiedAt;
+    await this.#keepManifest(cut, { isDue: isLast || isVerified, isLast, isWhole });
     const hasMore = !this.#isCompared || !this.#tracked.areReady || !this.#builder.isEmpty;
     const { verifiedAt } = manifest;
-    return { uploads: this.#uploads, hasMore, broken: this.#broken, problems: this.#problems, verifiedAt };
+    const isComplete = manifest.from !== null;
+    return { uploads: this.#uploads, hasMore, broken: this.#broken, problems: this.#problems, verifiedAt, isComplete };
   }
 
   /** Takes the records of one file. */
@@ -215,7 +222,7 @@ export class Shipper {
     }
     // If the server had one of them open, it has said so by now: a crash has left its WAL. At a stop all files are closed.
     for (const path of isLast ? [...former, ...this.#suspects.splice(0)] : former) {
-      if (!this.#tracked.has(path)) this.#tracked.visit(path, null);
+      this.#visitLeft(path);
     }
     if (isDue && !isLast) await this.#contents.reconcile(cut.at);
     this.#lookAtD1();
@@ -228,6 +235,15 @@ export class Shipper {
     });
     // Each commit of d1 is synced before it can be read, and so is a file that has been closed.
     await this.#tracked.publish((path) => isLast || path.startsWith(D1));
+  }
+
+  #visitLeft(path: string): void {
+    try {
+      this.#tracked.visitLeft(path);
+    } catch (cause) {
+      // It is compared as a whole.
+      if (this.#deps.disk.exists(path)) this.#problems.push(`the WAL of ${path} could not be read: ${reasonOf(cause)}`);
+    }
   }
 
   /** Whether all files were compared, and nothing is left of that. */
@@ -297,12 +313,15 @@ export class Shipper {
     this.#uploads++;
   }
 
-  /** Stores the manifest each minute, at a stop, and when the first copies are complete. */
-  async #keepManifest(cut: Cut, { isLast, isWhole }: { isLast: boolean; isWhole: boolean }): Promise<void> {
+  /** Stores the manifest each minute, when it is due, as at a stop, and when the first copies are complete. */
+  async #keepManifest(
+    cut: Cut,
+    { isDue, isLast, isWhole }: { isDue: boolean; isLast: boolean; isWhole: boolean },
+  ): Promise<void> {
     const { manifest } = this.#archive;
     const isFirstWhole = manifest.from === null && isWhole;
     if (isFirstWhole) Object.assign(manifest, { from: cut.at, fromPlace: cut.place });
-    if (!isLast && !isFirstWhole && cut.at - this.#manifestAt < MANIFEST_EVERY_MS) return;
+    if (!isDue && !isFirstWhole && cut.at - this.#manifestAt < MANIFEST_EVERY_MS) return;
     const isPruning = !isLast && cut.at - this.#prunedAt >= RETENTION_EVERY_MS;
     const outdated = isPruning ? await takeOutdated(this.#deps.store, this.#archive, cut.at) : [];
     if (isPruning) this.#prunedAt = cut.at;

@@ -1,6 +1,7 @@
 import { Database } from "bun:sqlite";
-import { closeSync, fstatSync, openSync, readSync, statSync } from "node:fs";
+import { closeSync, fdatasyncSync, fstatSync, openSync, readSync, statSync } from "node:fs";
 import { BackupError } from "../../types.ts";
+import type { LeftFrames } from "../capture/records.ts";
 import type { Position } from "../format/entries.ts";
 import { SNAPSHOT_TRIES_MAX } from "../limits.ts";
 
@@ -13,6 +14,13 @@ const FRAME_COUNT_OFFSET = 16;
 const SALTS = { start: 32, end: 40 } as const;
 const WAL_SALTS = { start: 16, end: 24 } as const;
 
+/** Frames of one piece. */
+const FRAMES_AT_ONCE = 256;
+/** 48 of the 64 bits of the salts make an exact number. */
+const SALTS_SKIPPED_DIGITS = 4;
+/** Bytes of a WAL whose commits are read one by one. */
+const LEFT_MAX_BYTES = 64 * 1024 * 1024;
+
 /** A file as of one commit, page by page, while others write to it. */
 export interface Snapshot {
   readonly pageBytes: number;
@@ -23,6 +31,9 @@ export interface Snapshot {
   readonly commitPage: number;
   /** Reads `count` pages from page `first` on, into a new buffer. */
   read(first: number, count: number): Uint8Array<ArrayBuffer>;
+  syncWal(): void;
+  /** Reads the frames of the WAL, in pieces. */
+  frames(): { first: number; salts: number; content: Uint8Array<ArrayBuffer> }[];
   /** Whether everything that was read is of this snapshot. False: take another one. */
   isIntact(): boolean;
   close(): void;
@@ -64,6 +75,30 @@ export function takeSnapshot(path: string): Snapshot {
   }
 }
 
+/**
+ * Reads the commits in the WAL of a file that a crash has left, after a sync of the WAL: what is stored must be on the disk. Empty:
+ * there are none, they are too many, or another process has begun to use the file. Errors: those of `takeSnapshot`.
+ */
+export function leftIn(path: string): { left: LeftFrames; content: Uint8Array<ArrayBuffer> }[] {
+  if ((statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? Number.POSITIVE_INFINITY) > LEFT_MAX_BYTES)
+    return [];
+  const snapshot = takeSnapshot(path);
+  try {
+    const { row, commitPage: page, pageBytes } = snapshot;
+    if (row === null || row.number === 0) return [];
+    snapshot.syncWal();
+    const { file, number, nonce } = row;
+    const pieces = snapshot.frames();
+    if (!snapshot.isIntact()) return [];
+    return pieces.map(({ content, ...frames }) => ({
+      left: { file, number, nonce, page, pageBytes, ...frames },
+      content,
+    }));
+  } finally {
+    snapshot.close();
+  }
+}
+
 /** Begins a transaction between two commits. */
 function settle(sqlite: Database, look: () => WalState): WalState {
   for (let attempt = 0; attempt < SNAPSHOT_TRIES_MAX; attempt++) {
@@ -99,6 +134,7 @@ class OpenSnapshot implements Snapshot {
   readonly #wal: number | null;
   readonly #descriptors: readonly number[];
   readonly #salts: string;
+  readonly #state: WalState;
   /** The last frame of each page in the WAL. */
   readonly #frames = new Map<number, number>();
 
@@ -109,6 +145,7 @@ class OpenSnapshot implements Snapshot {
     this.#sqlite = sqlite;
     this.#file = source.file;
     this.#wal = source.wal;
+    this.#state = source.state;
     this.#descriptors = source.descriptors;
     this.#salts = this.#walSalts();
     this.pages = sqlite.query<{ page_count: number }, []>("PRAGMA page_count").get()?.page_count ?? 0;
@@ -132,6 +169,23 @@ class OpenSnapshot implements Snapshot {
       readSync(this.#wal, pages, index * this.pageBytes, this.pageBytes, offset);
     }
     return pages;
+  }
+
+  frames(): { first: number; salts: number; content: Uint8Array<ArrayBuffer> }[] {
+    const { frames, salts } = this.#state;
+    const pieces: { first: number; salts: number; content: Uint8Array<ArrayBuffer> }[] = [];
+    if (this.#wal === null || salts !== this.#salts) return pieces;
+    const frameBytes = FRAME_HEADER_BYTES + this.pageBytes;
+    for (let first = 0; first < frames; first += FRAMES_AT_ONCE) {
+      const content = new Uint8Array(Math.min(FRAMES_AT_ONCE, frames - first) * frameBytes);
+      readSync(this.#wal, content, 0, content.byteLength, WAL_HEADER_BYTES + first * frameBytes);
+      pieces.push({ first, salts: Number.parseInt(salts.slice(SALTS_SKIPPED_DIGITS), 16), content });
+    }
+    return pieces;
+  }
+
+  syncWal(): void {
+    if (this.#wal !== null) fdatasyncSync(this.#wal);
   }
 
   isIntact(): boolean {

@@ -10,6 +10,18 @@ export interface Cut {
   place: number;
 }
 
+/** Commits that a crash has left in a WAL, as far as they were read. */
+export interface LeftCommits {
+  /** The last of them. */
+  number: number;
+  nonce: number;
+  /** The state before them. */
+  since: Cut;
+  frames: Tracked["frames"];
+  /** Pages of the transaction whose last frame has not come yet. */
+  open: Map<number, Uint8Array>;
+}
+
 export interface Tracked {
   path: string;
   id: string;
@@ -33,11 +45,16 @@ export interface Tracked {
   frames: { salts: number; next: number } | null;
   /** The state of the hashes that were kept last. */
   saved: { entry: string; stamp: FileStamp | null; at: number } | null;
-  /** A copy of a later state, to be stored once the chain has come there and has the same checksum. */
+  /** Commits that a crash has left in the WAL, while they are followed; null: there are none, or some are missing. */
+  left: LeftCommits | null;
+  /** State from which the commits lead on that a crash had left, until what they have led to is confirmed; null: it is. */
+  doubtedSince: Cut | null;
+  /** Content that was read, to be compared once the chain has come there. */
   copy: {
     number: number;
     checksum: string;
-    file: CopyFile;
+    /** The copy to be stored then; null: it was read only to be compared. */
+    file: CopyFile | null;
     position: Position;
     pages: number;
     isEqual: boolean;

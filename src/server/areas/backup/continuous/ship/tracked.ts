@@ -4,17 +4,14 @@ import type { FileRecord, FileStamp } from "../capture/records.ts";
 import type { Position } from "../format/entries.ts";
 import type { GapReason, StoredFile } from "../format/manifest.ts";
 import { PageHashes } from "../format/pages.ts";
-import {
-  COPY_AGE_MAX_MS,
-  ENTRIES_OVER_COPY_BYTES,
-  TABLE_SAVED_AT_ONCE_BYTES,
-  TABLE_SAVED_EVERY_MS,
-} from "../limits.ts";
+import { TABLE_SAVED_AT_ONCE_BYTES, TABLE_SAVED_EVERY_MS } from "../limits.ts";
 import type { Bases } from "./bases.ts";
 import { Chain, commitsOf, FRAME_HEADER_BYTES } from "./chain.ts";
+import { Copies } from "./copies.ts";
 import type { ShipParts } from "./disk.ts";
 import { Endings, type EndingsDeps } from "./endings.ts";
-import type { Scanned } from "./scan.ts";
+import { beginLeft, followLeft, isFollowed, resume } from "./left.ts";
+import type { Scanned, ScanOptions } from "./scan.ts";
 import { type Cut, follows, isSame, pageBytesOf, type Tracked } from "./tracked-file.ts";
 
 interface TrackedDeps extends Pick<ShipParts, "disk" | "store">, EndingsDeps {
@@ -31,11 +28,18 @@ interface TrackedDeps extends Pick<ShipParts, "disk" | "store">, EndingsDeps {
 export class TrackedFiles {
   readonly #deps: TrackedDeps;
   readonly #endings: Endings;
+  readonly #copies: Copies;
   readonly #files = new Map<string, Tracked>();
 
   constructor(deps: TrackedDeps) {
     this.#deps = deps;
     this.#endings = new Endings(deps);
+    this.#copies = new Copies({
+      ...deps,
+      byId: (id) => deps.archive.byId(id),
+      scan: (file, cut, purpose) => this.#scanOf(file, cut, purpose),
+      onUnequal: (path) => this.#break(path),
+    });
   }
 
   /** Whether every file is as the store, or entries that wait, have it. */
@@ -46,6 +50,9 @@ export class TrackedFiles {
 
   take(record: FileRecord, content: Uint8Array<ArrayBuffer>): void {
     switch (record.type) {
+      case "left":
+        this.#left(record, content);
+        break;
       case "opened":
         this.#opened(record, content);
         break;
@@ -84,6 +91,18 @@ export class TrackedFiles {
     else this.#distrust(known, "unread");
   }
 
+  /** Looks at a file whose WAL a crash has left, and that the server has not opened. Errors: those of the disk. */
+  visitLeft(path: string): void {
+    if (this.#files.has(path)) return;
+    try {
+      for (const { left, content } of this.#deps.disk.left(path)) this.#left({ type: "left", path, ...left }, content);
+    } finally {
+      this.visit(path, null);
+    }
+    const file = this.#files.get(path);
+    if (file !== undefined && isFollowed(file)) resume(file);
+  }
+
   /** Has a file compared that is of d1, whose commits nobody announces. */
   look(path: string): void {
     const known = this.#files.get(path);
@@ -101,7 +120,7 @@ export class TrackedFiles {
     if (stored !== undefined && stored.last.place > place) return;
     const isAgreed = file === undefined ? this.#endings.wasClosed(stored) : file.state === "ready";
     this.#files.delete(path);
-    this.#dropCopy(file);
+    this.#copies.drop(file);
     const id = file?.chain?.id ?? stored?.id;
     for (const other of builder().idsOf(path, place)) if (other !== id) this.#endings.end(other, path, cut);
     if (id === undefined || !this.#endings.end(id, path, cut)) return;
@@ -119,7 +138,7 @@ export class TrackedFiles {
     if (file?.chain?.id === id) {
       if (file.lastOpenedPlace > cut.place) return;
       this.#files.delete(path);
-      this.#dropCopy(file);
+      this.#copies.drop(file);
     }
     this.#endings.endUnseen(id, path, cut);
   }
@@ -137,7 +156,7 @@ export class TrackedFiles {
     for (const file of this.#files.values()) {
       if (file.state !== "unknown") continue;
       try {
-        file.scanned = { ...this.#scanOf(file, cut, { asCopy: false }), cut };
+        file.scanned = { ...this.#scanOf(file, cut, "compare"), cut };
         file.state = "scanned";
         const { found } = file.scanned;
         if (found.kind === "full" || found.kind === "changed")
@@ -159,49 +178,14 @@ export class TrackedFiles {
     }
   }
 
-  /** Takes full copies of files whose entries have grown, or are old; one of all files at a time. */
+  /** Reads a file that is due for a full copy, or has to be confirmed. */
   copyDue(cut: Cut): void {
-    for (const file of this.#files.values()) {
-      if (file.state !== "ready" || file.copy !== null || file.chain?.last == null || !this.#isCopyDue(file, cut))
-        continue;
-      const copied = this.#copyOf(file, cut);
-      if (copied === null) continue;
-      const { row, pages, found } = copied;
-      if (found.kind !== "copy") return;
-      const { last } = file.chain;
-      const position = row ?? last;
-      const checksum = found.hashes.checksum;
-      const isNow = position.number === last.number;
-      const { number, nonce, at, place } = position;
-      file.copy = {
-        number,
-        checksum,
-        file: found.copy,
-        position: { number, nonce, at, place },
-        pages,
-        isEqual: isNow && checksum === last.checksum,
-      };
-      // A file without numbers has changed meanwhile: later.
-      if (isNow && !file.copy.isEqual) this.#unequal(file, row === null);
-      return;
-    }
+    this.#copies.read(this.#files.values(), cut);
   }
 
   /** Stores the copies that have proved equal. */
   async publishCopies(): Promise<void> {
-    const { store, builder, nextCopyKey } = this.#deps;
-    for (const file of this.#files.values()) {
-      const { copy, chain } = file;
-      if (copy === null || !copy.isEqual || chain === null) continue;
-      const key = nextCopyKey(chain.id);
-      await store.putFile(key, copy.file.path);
-      const { position, pages, checksum } = copy;
-      const { sha256, bytes } = copy.file;
-      const { pageBytes } = chain.hashes;
-      const of = { id: chain.id, path: file.path, pageBytes, pages, checksum, isBase: false };
-      builder().copies.push({ ...of, copy: { ...position, key, sha256, isSegment: false, bytes } });
-      this.#dropCopy(file);
-    }
+    await this.#copies.publish(this.#files.values());
   }
 
   /** Keeps what is known of files in the data directory; their entries are in the store. Large tables are kept less often. */
@@ -212,7 +196,7 @@ export class TrackedFiles {
       if (chain?.last == null || state !== "ready") continue;
       const { entry } = chain.last;
       if (archive.byId(chain.id)?.last.entry !== entry) continue;
-      const stamp = openedPlace === null ? file.stamp : null;
+      const stamp = openedPlace === null && file.doubtedSince === null ? file.stamp : null;
       const isSmall = chain.hashes.words.byteLength <= TABLE_SAVED_AT_ONCE_BYTES;
       const isDue = isLast || isSmall || openedPlace === null || now - (saved?.at ?? 0) >= TABLE_SAVED_EVERY_MS;
       const isSaved = saved?.entry === entry && (saved.stamp === stamp || isSame(saved.stamp, stamp));
@@ -227,7 +211,7 @@ export class TrackedFiles {
 
   #forgetClosed(path: string): void {
     const file = this.#files.get(path);
-    if (file?.copy === null) this.#files.delete(path);
+    if (file?.copy === null && file.doubtedSince === null) this.#files.delete(path);
   }
 
   #opened(record: Extract<FileRecord, { type: "opened" }>, content: Uint8Array<ArrayBuffer>): void {
@@ -245,12 +229,28 @@ export class TrackedFiles {
     if (isOwn) {
       const isReady = known.state === "ready" && known.openedPlace === null && isSame(known.stamp, record.stamp);
       known.chain?.openedWith(page);
-      if (!isReady) this.#distrust(known, known.reason);
+      if (!record.isRewritten && isFollowed(known)) resume(known);
+      else if (!isReady) this.#distrust(known, known.reason);
     }
+    next.left = null;
     next.frames = null;
     next.openedPlace = place;
     next.lastOpenedPlace = place;
     this.#files.set(path, next);
+  }
+
+  /** Follows the commits that a crash has left in the WAL, as far as nothing is missing. */
+  #left({ path, ...left }: Extract<FileRecord, { type: "left" }>, content: Uint8Array<ArrayBuffer>): void {
+    const known = this.#files.get(path);
+    const file = known ?? this.#resumed(path, null, { id: left.file, page: left.page });
+    this.#files.set(path, file);
+    const { chain } = file;
+    if (chain === null || file.openedPlace !== null) return;
+    // One that has to be compared for another reason is not as its chain says.
+    if (left.first === 0 && (known === undefined || file.state === "ready")) beginLeft(file, left);
+    const outcome = followLeft(file, left, content);
+    for (const entry of outcome.entries) this.#deps.builder().add({ id: chain.id, path }, entry);
+    if (outcome.isBroken) this.#break(path);
   }
 
   #closed({ path, place, stamp }: Extract<FileRecord, { type: "closed" }>): void {
@@ -288,6 +288,8 @@ export class TrackedFiles {
       copy: null,
       saved: null,
       isGone: false,
+      left: null,
+      doubtedSince: null,
     };
   }
 
@@ -311,6 +313,8 @@ export class TrackedFiles {
       copy: null,
       saved: null,
       isGone: false,
+      left: null,
+      doubtedSince: null,
     };
     if (stored === undefined || known === null) return file;
     file.chain = new Chain(
@@ -356,31 +360,13 @@ export class TrackedFiles {
         return;
       }
       this.#deps.builder().add({ id: chain.id, path }, entry);
-      this.#compareCopy(file, entry.head);
+      this.#copies.compare(file, entry.head);
     }
     if (open.size === 0) this.#openCommits.delete(path);
   }
 
   /** Pages of transactions whose last frame has not come yet, by path. */
   readonly #openCommits = new Map<string, Map<number, Uint8Array>>();
-
-  #compareCopy(file: Tracked, { number, after }: { number: number; after: string }): void {
-    const { copy } = file;
-    if (copy === null || copy.number !== number) return;
-    if (copy.checksum === after) copy.isEqual = true;
-    else this.#unequal(file, false);
-  }
-
-  #unequal(file: Tracked, isExpected: boolean): void {
-    this.#dropCopy(file);
-    if (!isExpected) this.#break(file.path);
-  }
-
-  #dropCopy(file: Tracked | undefined): void {
-    if (file === undefined || file.copy === null) return;
-    this.#deps.disk.removeCopy(file.copy.file.path);
-    file.copy = null;
-  }
 
   #break(path: string): void {
     const file = this.#files.get(path);
@@ -395,28 +381,10 @@ export class TrackedFiles {
     file.scanned = null;
     file.reason = reason;
     file.stamp = null;
-    this.#dropCopy(file);
+    this.#copies.drop(file);
   }
 
-  #isCopyDue({ chain }: Tracked, { at }: Cut): boolean {
-    const stored = chain === null ? undefined : this.#deps.archive.byId(chain.id);
-    const copied = stored?.fulls.at(-1);
-    if (stored === undefined || copied === undefined || stored.last.number === copied.number) return false;
-    const bytes = stored.last.pages * stored.pageBytes;
-    return stored.entryBytes > bytes + ENTRIES_OVER_COPY_BYTES || at - copied.at > COPY_AGE_MAX_MS;
-  }
-
-  /** Copies a file; null: it was removed meanwhile. */
-  #copyOf(file: Tracked, cut: Cut): Scanned | null {
-    try {
-      return this.#scanOf(file, cut, { asCopy: true });
-    } catch (cause) {
-      if (this.#deps.disk.exists(file.path)) throw cause;
-      return null;
-    }
-  }
-
-  #scanOf(file: Tracked, { at, place }: Cut, { asCopy }: { asCopy: boolean }): Scanned {
+  #scanOf(file: Tracked, { at, place }: Cut, purpose: ScanOptions["purpose"]): Scanned {
     const { disk, ids } = this.#deps;
     if (file.id === "") file.id = ids.uuid();
     const { chain } = file;
@@ -424,12 +392,12 @@ export class TrackedFiles {
       id: file.id,
       // One of d1 has numbers of its own.
       position: { number: (chain?.last?.number ?? 0) + 1, nonce: 0, at, place },
-      asCopy,
+      purpose,
     };
     const scanned = disk.scan(file.path, { ...options, known: chain?.hashes ?? null });
     const isOther = chain !== null && (scanned.row?.file || file.id) !== chain.id;
     // The chain of another file begins with every page.
-    return isOther && !asCopy ? disk.scan(file.path, { ...options, known: null }) : scanned;
+    return isOther && purpose === "compare" ? disk.scan(file.path, { ...options, known: null }) : scanned;
   }
 
   async #publish(file: Tracked): Promise<void> {
@@ -460,6 +428,7 @@ export class TrackedFiles {
     file.chain = chain;
     file.scanned = null;
     file.state = "ready";
+    file.doubtedSince = null;
     file.stamp = stamp;
   }
 
@@ -490,7 +459,7 @@ export class TrackedFiles {
    */
   #noteGap(file: Tracked, found: { id: string; last: Chain["last"]; position: Position; isAhead: boolean }): void {
     const { id, last, position, isAhead } = found;
-    const from = last === null || last.entry === "" ? this.#deps.coveredTo() : last;
+    const from = file.doubtedSince ?? (last === null || last.entry === "" ? this.#deps.coveredTo() : last);
     if (from === null || from.place >= position.place || file.path.startsWith("d1/")) return;
     this.#endings.gap({ id, path: file.path, reason: isAhead ? "store_ahead" : file.reason }, from, position);
   }

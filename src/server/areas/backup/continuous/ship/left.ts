@@ -1,0 +1,45 @@
+import type { LeftFrames } from "../capture/records.ts";
+import { type ChainEntry, commitsOf, FRAME_HEADER_BYTES } from "./chain.ts";
+import { follows, type Tracked } from "./tracked-file.ts";
+
+export function beginLeft(file: Tracked, { number, nonce }: LeftFrames): void {
+  const since = file.doubtedSince ?? file.chain?.last;
+  file.left = since == null ? null : { number, nonce, since, frames: null, open: new Map() };
+}
+
+/** Leads the chain on by frames that a crash has left. `isBroken`: something before them is missing. */
+export function followLeft(
+  file: Tracked,
+  left: LeftFrames,
+  content: Uint8Array<ArrayBuffer>,
+): { entries: ChainEntry[]; isBroken: boolean } {
+  const entries: ChainEntry[] = [];
+  const { chain, left: known } = file;
+  if (chain === null || known === null) return { entries, isBroken: false };
+  const { pageBytes, salts, first } = left;
+  const isNext = follows(known.frames, left) && chain.id === left.file && chain.hashes.pageBytes === pageBytes;
+  known.frames = { salts, next: first + content.byteLength / (FRAME_HEADER_BYTES + pageBytes) };
+  for (const commit of isNext ? commitsOf(content, pageBytes, known.open) : []) {
+    // Nothing says whether the file was opened, changed and closed since the last commit that is stored.
+    const entry = chain.commit(commit, "same");
+    if (entry === "known") continue;
+    if (entry === "broken") {
+      file.left = null;
+      return { entries, isBroken: true };
+    }
+    entries.push(entry);
+  }
+  if (!isNext) file.left = null;
+  return { entries, isBroken: !isNext };
+}
+
+/** Reports whether the chain has come to the last commit that was left. */
+export const isFollowed = ({ chain, left }: Tracked): boolean =>
+  left !== null && chain?.last?.number === left.number && chain.last.nonce === left.nonce;
+
+/** Goes on with the chain of a file that was left open. What it holds is confirmed later. */
+export function resume(file: Tracked): void {
+  file.state = "ready";
+  file.doubtedSince = file.left?.since ?? null;
+  file.left = null;
+}
