@@ -6,6 +6,7 @@ import { keyValue, realtime, rooms, vectors } from "./sections/areas.ts";
 import { authentication } from "./sections/auth.ts";
 import { backups } from "./sections/backup.ts";
 import { client } from "./sections/client.ts";
+import { continuous } from "./sections/continuous.ts";
 import { dashboard } from "./sections/dashboard.ts";
 import { functions } from "./sections/functions.ts";
 import { largeTables } from "./sections/large-tables.ts";
@@ -53,6 +54,7 @@ const SECTIONS: readonly Section[] = [
   routes,
   analytics,
   backups,
+  continuous,
   client,
   dashboard,
   stalls,

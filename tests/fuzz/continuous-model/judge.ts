@@ -1,4 +1,3 @@
-import { zstdDecompressSync } from "node:zlib";
 import {
   type Archive,
   loadArchive,
@@ -39,7 +38,7 @@ async function restore(store: Store, archive: Archive, place: number | null): Pr
     for (const part of segment.description.parts) {
       const target = byId.get(part.id);
       if (target === undefined) continue;
-      const block = new Uint8Array(zstdDecompressSync(segment.block(part)));
+      const block = new Uint8Array(Bun.zstdDecompressSync(segment.block(part)));
       for (const { head, pages } of decodeEntries(key, block)) {
         const isBase = head.kind === "full" && head.place === target.base.place && head.number === target.base.number;
         if (place !== null && head.place > place) continue;
@@ -72,7 +71,7 @@ async function readCopy(
   if (bytes === null) throw new Wrong(`${key} is missing`);
   const copy = readContainer<CopyDescription>(key, bytes);
   if (copy.sha256 !== sha256) throw new Wrong(`${key} is another one`);
-  const content = Buffer.concat(copy.description.blocks.map((span) => zstdDecompressSync(copy.block(span))));
+  const content = Buffer.concat(copy.description.blocks.map((span) => Bun.zstdDecompressSync(copy.block(span))));
   const count = content.byteLength / PAGE_BYTES;
   return Array.from(
     { length: count },

@@ -71,7 +71,7 @@ class UncheckedBases extends Bases {
     return this.#pages.get(`${id} ${page}`) ?? null;
   }
   override set(id: string, page: number, version: { page: Uint8Array; hash: string }): void {
-    this.#pages.set(`${id} ${page}`, version.page);
+    this.#pages.set(`${id} ${page}`, version.page.slice());
   }
 }
 

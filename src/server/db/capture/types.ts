@@ -4,6 +4,7 @@ export interface WalFrames {
   /** Number of the first frame, from 0, in the WAL that has these salts. */
   first: number;
   salts: number;
+  /** Valid during the call: the next frames are read into the same memory. */
   content: Uint8Array;
 }
 

@@ -23,6 +23,8 @@ export const ENTRIES_OVER_COPY_BYTES = 1024 ** 2;
 export const COPY_BLOCK_BYTES = 4 * 1024 ** 2;
 /** Bytes of page versions that are kept as bases of differences. */
 export const BASES_MAX_BYTES = 16 * 1024 ** 2;
+/** Bytes of entries that are compressed together: they are in the processor's cache, and not in memory once they are compressed. */
+export const FRAME_BYTES = 256 * 1024;
 /** Bytes of entries after which a segment ends although more waits. */
 export const SEGMENT_MAX_BYTES = 32 * 1024 ** 2;
 /** Attempts to take a snapshot between two commits. */

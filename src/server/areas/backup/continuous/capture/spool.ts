@@ -1,4 +1,4 @@
-import { closeSync, mkdirSync, openSync, rmSync, statfsSync, writeSync } from "node:fs";
+import { closeSync, mkdirSync, openSync, rmSync, statfsSync, writeSync, writevSync } from "node:fs";
 import { join } from "node:path";
 import type { Clock, Millis } from "../../../../../kernel/clock.ts";
 import { CONTINUOUS_FOLDER } from "../../layout.ts";
@@ -65,7 +65,7 @@ export class Spool {
     }
     try {
       const current = this.#begin();
-      for (const part of parts) this.#write(part);
+      this.#write(parts, bytes);
       current.bytes += bytes;
       this.#waitingBytes += bytes;
     } catch {
@@ -108,9 +108,15 @@ export class Spool {
     return this.#current;
   }
 
-  #write(part: Uint8Array): void {
+  #write(parts: Uint8Array[], bytes: number): void {
     if (this.#descriptor === null) return;
-    for (let written = 0; written < part.byteLength; ) written += writeSync(this.#descriptor, part, written);
+    const got = writevSync(this.#descriptor, parts);
+    // The system may take a part of it, before it fails for lack of room.
+    if (got < bytes) this.#writeRest(this.#descriptor, Buffer.concat(parts).subarray(got));
+  }
+
+  #writeRest(descriptor: number, rest: Uint8Array): void {
+    for (let written = 0; written < rest.byteLength; ) written += writeSync(descriptor, rest, written);
   }
 
   #hasRoom(): boolean {

@@ -30,7 +30,7 @@ export interface EntryHead extends Position {
   /** Checksum of the file before and after. before null: of a full copy. */
   before: string | null;
   after: string;
-  /** Hash of the former entry of the file; null for a full copy. */
+  /** Hash of the former entry's line, or of the copy that it leads on from; null for a full copy. */
   previous: string | null;
   changed: readonly ChangedPage[];
 }
@@ -43,11 +43,13 @@ export interface Entry {
 
 const LINE_END = 0x0a;
 
-/** Writes an entry: a line of JSON, then the pages. */
-export function encodeEntry({ head, pages }: Entry): { bytes: Buffer<ArrayBuffer>; hash: string } {
-  const bytes = Buffer.concat([Buffer.from(`${JSON.stringify(head)}\n`), pages]);
-  return { bytes, hash: new Bun.CryptoHasher("sha256").update(bytes).digest("hex") };
+/** Writes the line of an entry, which its pages follow. It has their hashes, so that its own stands for the entry. */
+export function encodeHead(head: EntryHead): { line: Buffer<ArrayBuffer>; hash: string } {
+  const line = Buffer.from(`${JSON.stringify(head)}\n`);
+  return { line, hash: hashOf(line) };
 }
+
+const hashOf = (line: Uint8Array): string => new Bun.CryptoHasher("sha256").update(line).digest("hex");
 
 /** Reads the entries of a block. Errors: BackupError. */
 export function* decodeEntries(name: string, block: Uint8Array): Generator<Entry & { hash: string }> {
@@ -60,9 +62,8 @@ export function* decodeEntries(name: string, block: Uint8Array): Generator<Entry
     const head = value as unknown as EntryHead;
     const end = lineEnd + 1 + head.changed.length * head.pageBytes;
     if (end > block.byteLength) throw new BackupError(`${name} is damaged: an entry is cut off`);
-    const hash = new Bun.CryptoHasher("sha256").update(block.subarray(start, end)).digest("hex");
     // A copy, which is aligned.
-    yield { head, pages: block.slice(lineEnd + 1, end), hash };
+    yield { head, pages: block.slice(lineEnd + 1, end), hash: hashOf(block.subarray(start, lineEnd + 1)) };
     start = end;
   }
 }

@@ -1,6 +1,5 @@
 import { closeSync, fdatasyncSync, ftruncateSync, mkdirSync, openSync, readSync, rmSync, writeSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { zstdDecompressSync } from "node:zlib";
 import { BackupError } from "../../types.ts";
 import { type Archive, readSegment, segmentsOf } from "../format/archive.ts";
 import { type Container, openContainer } from "../format/container.ts";
@@ -142,7 +141,7 @@ function writePages(name: string, copy: Container<CopyDescription>, { file, path
   const descriptor = openSync(path, "r+");
   try {
     for (const [index, span] of blocks.entries()) {
-      const block = new Uint8Array(zstdDecompressSync(copy.block(span)));
+      const block = new Uint8Array(Bun.zstdDecompressSync(copy.block(span)));
       const first = index * pagesPerBlock + 1;
       for (let page = 0; page * pageBytes < block.byteLength; page++) {
         hashes.set(first + page, pageHash(first + page, block.subarray(page * pageBytes, (page + 1) * pageBytes)));
@@ -170,7 +169,7 @@ async function applySegment(
     if (target === undefined) continue;
     const descriptor = openSync(target.path, "r+");
     try {
-      for (const entry of decodeEntries(name, new Uint8Array(zstdDecompressSync(segment.block(part))))) {
+      for (const entry of decodeEntries(name, new Uint8Array(Bun.zstdDecompressSync(segment.block(part))))) {
         if (isWanted(entry, target)) apply(name, entry, { target, descriptor });
       }
     } finally {

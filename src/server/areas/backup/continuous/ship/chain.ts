@@ -1,4 +1,4 @@
-import { type Entry, type EntryHead, type EntryKind, encodeEntry, type Position } from "../format/entries.ts";
+import { type EntryHead, type EntryKind, encodeHead, type Position } from "../format/entries.ts";
 import type { StoredFile } from "../format/manifest.ts";
 import { applyDifference, hashText, PageHashes, pageHash } from "../format/pages.ts";
 import type { Bases } from "./bases.ts";
@@ -35,7 +35,9 @@ export function* commitsOf(
 /** An entry that is ready to be stored. */
 export interface ChainEntry {
   head: EntryHead;
-  bytes: Buffer<ArrayBuffer>;
+  line: Uint8Array;
+  /** Contents of the changed pages in their order, each whole or as a difference from its base. */
+  pages: Uint8Array;
   hash: string;
 }
 
@@ -120,7 +122,7 @@ export class Chain {
       const result = hashText(hash);
       if (base !== null) applyDifference(target, base.content);
       hashes.set(page, hash);
-      this.#bases.set(this.id, page, { page: content.slice(), hash: result });
+      this.#bases.set(this.id, page, { page: content, hash: result });
       return [page, base?.hash ?? null, result] as const;
     });
     const head: EntryHead = {
@@ -133,9 +135,8 @@ export class Chain {
       previous: kind === "full" ? null : (this.last?.entry ?? null),
       changed,
     };
-    const entry: Entry = { head, pages: contents };
-    const { bytes, hash } = encodeEntry(entry);
+    const { line, hash } = encodeHead(head);
     this.last = { ...position, pages: count, checksum: head.after, entry: hash };
-    return { head, bytes, hash };
+    return { head, line, pages: contents, hash };
   }
 }

@@ -1,5 +1,4 @@
 import { closeSync, existsSync, openSync, rmSync, writeSync } from "node:fs";
-import { zstdCompressSync } from "node:zlib";
 import { BackupError } from "../../types.ts";
 import { stampOf } from "../capture/capture.ts";
 import type { FileStamp } from "../capture/records.ts";
@@ -7,9 +6,8 @@ import { ContainerWriter, type Span } from "../format/container.ts";
 import type { Position } from "../format/entries.ts";
 import { type CopyDescription, FORMAT, FORMAT_VERSION } from "../format/manifest.ts";
 import { hashText, PageHashes, pageHash } from "../format/pages.ts";
-import { COPY_BLOCK_BYTES, COPY_IN_SEGMENT_BYTES_MAX } from "../limits.ts";
+import { COPY_BLOCK_BYTES, COPY_IN_SEGMENT_BYTES_MAX, ZSTD_LEVEL } from "../limits.ts";
 import type { CommitFrames } from "./chain.ts";
-import { ZSTD } from "./compression.ts";
 import { type Snapshot, takeSnapshot } from "./snapshot.ts";
 
 const SNAPSHOTS_MAX = 5;
@@ -141,7 +139,7 @@ function copyOf(snapshot: Snapshot, options: ScanOptions): Scanned["found"] {
     });
     const blocks: Span[] = [];
     for (const { first, block } of blocksOf(snapshot)) {
-      blocks.push(container.add(zstdCompressSync(block, ZSTD)));
+      blocks.push(container.add(Bun.zstdCompressSync(block, { level: ZSTD_LEVEL })));
       for (let index = 0; index * pageBytes < block.byteLength; index++) {
         hashes.set(first + index, pageHash(first + index, block.subarray(index * pageBytes, (index + 1) * pageBytes)));
       }

@@ -1,4 +1,3 @@
-import { zstdCompressSync } from "node:zlib";
 import { ContainerWriter } from "../format/container.ts";
 import {
   FORMAT,
@@ -8,13 +7,20 @@ import {
   type SegmentDescription,
   type SegmentPart,
 } from "../format/manifest.ts";
+import { FRAME_BYTES, ZSTD_LEVEL } from "../limits.ts";
 import type { ChainEntry } from "./chain.ts";
-import { ZSTD } from "./compression.ts";
 
+type Described = SegmentPart["entries"][number];
+
+/** The entries of one file: described, compressed, and those that are not compressed yet. */
 interface Part {
   id: string;
   path: string;
-  entries: ChainEntry[];
+  entries: Described[];
+  frames: Uint8Array[];
+  size: number;
+  waiting: Uint8Array[];
+  waitingBytes: number;
 }
 
 /** A segment that is ready to be stored. */
@@ -24,7 +30,25 @@ export interface BuiltSegment {
   bytes: Uint8Array<ArrayBuffer>;
 }
 
-const lastPlace = ({ entries }: Part): number => entries.at(-1)?.head.place ?? 0;
+const lastPlace = ({ entries }: Part): number => entries.at(-1)?.place ?? 0;
+
+/** Compresses the entries that wait: a block may consist of several frames. */
+function compress(part: Part): void {
+  if (part.waitingBytes === 0) return;
+  part.frames.push(Bun.zstdCompressSync(Buffer.concat(part.waiting), { level: ZSTD_LEVEL }));
+  part.waiting = [];
+  part.waitingBytes = 0;
+}
+
+const emptyPart = ({ id, path }: { id: string; path: string }): Part => ({
+  id,
+  path,
+  entries: [],
+  frames: [],
+  size: 0,
+  waiting: [],
+  waitingBytes: 0,
+});
 
 /** Collects what goes into the next segment. */
 export class SegmentBuilder {
@@ -55,10 +79,16 @@ export class SegmentBuilder {
   }
 
   add(file: { id: string; path: string }, entry: ChainEntry): void {
-    const part = this.#parts.get(file.id) ?? { id: file.id, path: file.path, entries: [] };
+    const part = this.#parts.get(file.id) ?? emptyPart(file);
     this.#parts.set(file.id, part);
-    part.entries.push(entry);
-    this.bytes += entry.bytes.byteLength;
+    const { kind, number, nonce, at, place, after, pages, pageBytes } = entry.head;
+    part.entries.push({ kind, number, nonce, at, place, after, hash: entry.hash, pages, pageBytes });
+    const bytes = entry.line.byteLength + entry.pages.byteLength;
+    part.waiting.push(entry.line, entry.pages);
+    part.waitingBytes += bytes;
+    part.size += bytes;
+    this.bytes += bytes;
+    if (part.waitingBytes >= FRAME_BYTES) compress(part);
   }
 
   build(facts: {
@@ -72,14 +102,10 @@ export class SegmentBuilder {
     const { counter, incarnation, previous, cut, covered, missing } = facts;
     const chunks: Uint8Array[] = [];
     const container = new ContainerWriter((bytes) => chunks.push(bytes));
-    const parts = [...this.#parts.values()].map(({ id, path, entries }): SegmentPart => {
-      const content = Buffer.concat(entries.map(({ bytes }) => bytes));
-      const span = container.add(zstdCompressSync(content, ZSTD));
-      const described = entries.map(({ head, hash }) => {
-        const { kind, number, nonce, at, place, after, pages, pageBytes } = head;
-        return { kind, number, nonce, at, place, after, hash, pages, pageBytes };
-      });
-      return { id, path, ...span, size: content.byteLength, entries: described };
+    const parts = [...this.#parts.values()].map((part): SegmentPart => {
+      compress(part);
+      const { id, path, size, entries, frames } = part;
+      return { id, path, ...container.add(Buffer.concat(frames)), size, entries };
     });
     const marks = [...parts.flatMap((part) => part.entries), ...this.removed, ...this.plain];
     const times = marks.length === 0 ? [cut.at] : marks.map(({ at }) => at);
