@@ -1,39 +1,30 @@
-import type { JsonObject } from "../../../../kernel/json/json.ts";
-import type { ApiAnswer } from "./api.ts";
-import { asksForSignIn, type Fault, faultOf } from "./faults.ts";
+import { asksForSignIn, faultOf } from "./faults.ts";
 import { askAgain } from "./finish.ts";
 import type { Form } from "./forms.ts";
-import { filled } from "./languages.ts";
-import type { Answer } from "./layout.ts";
+import type { Answer, Done, Handled } from "./layout.ts";
+import { PHONE_FORMS } from "./phone-forms.ts";
 import { leadToLink } from "./provider-pages.ts";
 import { parsed } from "./sign-in-pages.ts";
+import { filled } from "./texts/languages.ts";
 import type { Visitor } from "./visitor.ts";
 
 // What the forms of the account page do. Each is a request of its own to an endpoint, with the rights of the session.
 
-/** Result of a form, shown in its own answer, since codes and keys are shown once. */
-export interface Shown {
-  fault?: Fault;
-  /** The section that the fault is about. */
-  section?: string;
-  /** A factor that has been begun. */
-  enrolment?: JsonObject;
-}
-
-type Handled = Answer | Shown;
 export const isAnswer = (handled: Handled): handled is Answer => "location" in handled || "body" in handled;
 
 /** Does what a form asks for. */
 export async function handleAccountForm(visitor: Visitor, form: Form): Promise<Handled> {
   const { texts } = visitor.language;
   const id = encodeURIComponent(form.text("id"));
-  const done = (answer: ApiAnswer, section: string, notice: string = texts.saved): Handled => {
+  const done: Done = (answer, section, notice = texts.saved) => {
     if (asksForSignIn(answer)) return askAgain(visitor);
     if (!answer.ok) return { fault: faultOf(answer), section };
     visitor.visit.notice = notice;
     return { location: visitor.path("account") };
   };
-  switch (form.text("action")) {
+  const action = form.text("action");
+  if (Object.hasOwn(PHONE_FORMS, action)) return (await PHONE_FORMS[action]?.(visitor, form, done)) ?? {};
+  switch (action) {
     case "sign-out":
       await visitor.endSession();
       visitor.visit.notice = texts.signedOut;

@@ -1,12 +1,13 @@
 import type { JsonObject } from "../../../../kernel/json/json.ts";
 import { sessionsOf } from "../service/sessions.ts";
 import { factorsOfUser, identitiesOfUser, passkeysOfUser } from "../statements/means.ts";
-import { pictureKey, type Shown } from "./account-forms.ts";
-import { filled } from "./languages.ts";
-import { type Answer, fieldOf, hidden, passwordMin } from "./layout.ts";
+import { pictureKey } from "./account-forms.ts";
+import { type Answer, actionForm, fieldOf, hidden, passwordMin, type Shown, section } from "./layout.ts";
 import { Html, html } from "./markup.ts";
+import { phoneFactor, phoneSection, recoveryList } from "./phone-sections.ts";
 import { providerName } from "./provider-names.ts";
 import { nameOf, waysOf } from "./sign-in-pages.ts";
+import { filled } from "./texts/languages.ts";
 import type { PagesSession, Visitor } from "./visitor.ts";
 
 const SESSIONS_SHOWN_MAX = 50;
@@ -16,27 +17,19 @@ export async function accountPage(visitor: Visitor, session: PagesSession, shown
   const { texts } = visitor.language;
   const ways = waysOf(visitor);
   const { email, passwordHash } = session.account;
-  const body = html`<p>${email === null || session.account.displayName === null ? nameOf(session.account, texts.guest) : html`${session.account.displayName} <small>${email}</small>`}</p>
+  const body = html`<p>${(email ?? session.account.phone) === null || session.account.displayName === null ? nameOf(session.account, texts.guest) : html`${session.account.displayName} <small>${email ?? session.account.phone}</small>`}</p>
 ${actionForm(visitor, "sign-out", html`<button>${texts.signOut}</button>`)}
 ${await profile(visitor, session, shown)}
 ${email === null ? null : addressSection(visitor, session, shown)}
 ${ways.hasPasswords && email !== null ? passwordSection(visitor, passwordHash !== null, shown) : null}
+${visitor.deps.auth.config.phones === undefined ? null : phoneSection(visitor, session, shown)}
 ${ways.hasPasskeys ? passkeySection(visitor, session) : null}
-${visitor.deps.auth.config.mfa?.totp === true ? await factorSection(visitor, session, shown) : null}
+${await factorSection(visitor, session, shown)}
 ${ways.providers.length > 0 ? providerSection(visitor, session) : null}
 ${sessionSection(visitor, session)}
 ${exportSection(visitor)}
 ${deletionSection(visitor)}`;
   return { title: texts.account, body, fault: shown.fault ?? null };
-}
-
-/** A form of the account page. */
-function actionForm(visitor: Visitor, action: string, content: Html): Html {
-  return html`<form method="post" action="${visitor.path("account")}">${hidden("action", action)}${content}</form>`;
-}
-
-function section(id: string, title: string, content: Html): Html {
-  return html`<section aria-labelledby="${id}-title" id="${id}"><h2 id="${id}-title">${title}</h2>${content}</section>`;
 }
 
 async function profile(visitor: Visitor, { account }: PagesSession, { section: wrong }: Shown): Promise<Html> {
@@ -122,38 +115,43 @@ function passkeySection(visitor: Visitor, { account }: PagesSession): Html {
 const dateOf = ({ language }: Visitor, time: number): string =>
   new Intl.DateTimeFormat(language.tag, { dateStyle: "medium", timeStyle: "short", timeZone: "UTC" }).format(time);
 
-async function factorSection(
+async function factorSection(visitor: Visitor, session: PagesSession, shown: Shown): Promise<Html | null> {
+  const { mfa } = visitor.deps.auth.config;
+  const parts = [
+    ...(mfa?.totp === true ? [await appFactor(visitor, session, shown)] : []),
+    ...(mfa?.phone === true ? [phoneFactor(visitor, session, shown)] : []),
+  ];
+  return parts.length === 0 ? null : section("factor", visitor.language.texts.factor, html`${parts}`);
+}
+
+/** The second factor by an authenticator app. */
+async function appFactor(
   visitor: Visitor,
   { account }: PagesSession,
   { enrolment, section: wrong }: Shown,
 ): Promise<Html> {
   const { texts } = visitor.language;
-  const isOn = factorsOfUser.all(visitor.deps.auth.file.sql, { userId: account.id }).some(({ verified }) => verified);
+  const begun = wrong === "factor" ? enrolment : undefined;
+  const isOn = factorsOfUser
+    .all(visitor.deps.auth.file.sql, { userId: account.id })
+    .some(({ type, verified }) => type === "totp" && verified);
   const code = fieldOf({
     name: "code",
     label: texts.code,
     autocomplete: "one-time-code",
     isNumeric: true,
-    isWrong: wrong === "factor" && enrolment === undefined,
+    isWrong: wrong === "factor" && begun === undefined,
   });
   if (isOn)
-    return section(
-      "factor",
-      texts.factor,
-      html`<p>${texts.factorOn}</p>${actionForm(visitor, "factor-remove", html`${code}<button>${texts.turnOff}</button>`)}`,
-    );
-  if (enrolment === undefined)
-    return section(
-      "factor",
-      texts.factor,
-      html`<p>${texts.factorOff}</p>${actionForm(visitor, "factor-begin", html`<button>${texts.setUp}</button>`)}`,
-    );
+    return html`<p>${texts.factorOn}</p>${actionForm(visitor, "factor-remove", html`${code}<button>${texts.turnOff}</button>`)}`;
+  if (begun === undefined)
+    return html`<p>${texts.factorOff}</p>${actionForm(visitor, "factor-begin", html`<button>${texts.setUp}</button>`)}`;
   const verify = actionForm(
     visitor,
     "factor-verify",
-    html`${hidden("factorId", String(enrolment["factorId"]))}${code}<button class="main">${texts.confirm}</button>`,
+    html`${hidden("factorId", String(begun["factorId"]))}${code}<button class="main">${texts.confirm}</button>`,
   );
-  return section("factor", texts.factor, html`${await enrolmentParts(visitor, enrolment)}${verify}`);
+  return html`${await enrolmentParts(visitor, begun)}${verify}`;
 }
 
 /** The key of a factor as a picture and a text, and the recovery codes. */
@@ -164,7 +162,7 @@ async function enrolmentParts(visitor: Visitor, { uri, secret, recoveryCodes }: 
   const { renderSVG } = await import("uqr");
   const picture = new Html(renderSVG(uri, { border: 0 }));
   return html`<p>${texts.factorScan}</p><div class="qr" role="img" aria-label="QR">${picture}</div><p><code>${secret}</code></p>
-<p>${texts.recoveryText}</p><ul class="codes">${recoveryCodes.map((code) => html`<li><code>${String(code)}</code></li>`)}</ul>`;
+${recoveryList(visitor, recoveryCodes)}`;
 }
 
 function providerSection(visitor: Visitor, { account }: PagesSession): Html {

@@ -1,3 +1,4 @@
+import { isJsonObject } from "../../../../kernel/json/json.ts";
 import { asksForAccount } from "../service/invitations.ts";
 import type { ApiAnswer } from "./api.ts";
 import type { Answer } from "./layout.ts";
@@ -9,9 +10,12 @@ import { NO_VISIT, type Visitor } from "./visitor.ts";
  */
 export async function finish(visitor: Visitor, { ok, body }: ApiAnswer): Promise<Answer | null> {
   if (!ok) return null;
-  const { mfaTicket, pageCode, refreshToken } = body;
+  const { mfaTicket, factors, pageCode, refreshToken } = body;
   if (typeof mfaTicket === "string") {
-    visitor.visit.mfaTicket = mfaTicket;
+    const types = Array.isArray(factors) ? factors.map((one) => String(isJsonObject(one) ? one["type"] : "")) : [];
+    Object.assign(visitor.visit, { mfaTicket, factors: types, isTexted: false });
+    // There is nothing to choose. A text that is refused is asked for on the page.
+    if (types.every((type) => type === "phone")) await sendFactorCode(visitor);
     return { location: visitor.path("factor") };
   }
   if (typeof pageCode === "string") return goBack(visitor, pageCode);
@@ -25,6 +29,14 @@ export async function finish(visitor: Visitor, { ok, body }: ApiAnswer): Promise
   visitor.visit.link = invitation;
   if (invitation !== null) return { location: visitor.path("accept-invite") };
   return { location: isAgain ? visitor.path("account") : homeOf(visitor) };
+}
+
+/** Sends a code to the phone that is the second factor. */
+export async function sendFactorCode(visitor: Visitor): Promise<ApiAnswer> {
+  const { mfaTicket } = visitor.visit;
+  const answer = await visitor.call("POST /api/auth/mfa/phone/send", { body: { mfaTicket }, accessToken: null });
+  if (answer.ok) visitor.visit.isTexted = true;
+  return answer;
 }
 
 /** Returns to the application with a code; the pages keep no session. */

@@ -1,8 +1,11 @@
+import type { JsonObject } from "../../../../kernel/json/json.ts";
 import type { CaptchaConfig } from "../../../config/sections/auth.ts";
 import type { PageTexts } from "../../../config/sections/page-texts.ts";
+import type { ApiAnswer } from "./api.ts";
 import type { Fault } from "./faults.ts";
-import { filled } from "./languages.ts";
+import type { Form } from "./forms.ts";
 import { Html, html } from "./markup.ts";
+import { filled } from "./texts/languages.ts";
 import type { Visitor } from "./visitor.ts";
 
 /** A page, or where the browser goes next. */
@@ -34,6 +37,12 @@ export function captchaWidget({ deps, language }: Visitor): Html | null {
   const { element } = CAPTCHAS[captcha.provider];
   return html`<div class="${element}" data-sitekey="${captcha.siteKey}"></div>
     <noscript><p role="alert">${language.texts.needsJavaScript}</p></noscript>`;
+}
+
+/** The token of the CAPTCHA, where the config declares one. */
+export function captchaOf({ deps }: Visitor, form: Form): JsonObject {
+  const field = captchaField(deps.auth.config.captcha);
+  return field === null ? {} : { captchaToken: form.text(field) };
 }
 
 /** Returns the answer of a page with its headers. */
@@ -136,7 +145,7 @@ function legal(texts: PageTexts, { terms, privacy }: { terms?: string; privacy?:
 export interface Field {
   name: string;
   label: string;
-  type?: "text" | "email" | "password";
+  type?: "text" | "email" | "tel" | "password";
   autocomplete: string;
   value?: string;
   hint?: string;
@@ -179,3 +188,26 @@ ${hint === undefined ? null : html`<small id="${hintId}">${hint}</small>`}
 
 export const hidden = (name: string, value: string): Html =>
   html`<input type="hidden" name="${name}" value="${value}">`;
+
+/** A form of the account page. */
+export function actionForm(visitor: Visitor, action: string, content: Html): Html {
+  return html`<form method="post" action="${visitor.path("account")}">${hidden("action", action)}${content}</form>`;
+}
+
+/** A section of the account page. */
+export function section(id: string, title: string, content: Html): Html {
+  return html`<section aria-labelledby="${id}-title" id="${id}"><h2 id="${id}-title">${title}</h2>${content}</section>`;
+}
+
+/** Result of a form, shown in its own answer, since codes and keys are shown once. */
+export interface Shown {
+  fault?: Fault;
+  /** The section that the fault is about. */
+  section?: string;
+  /** A factor that has been begun. */
+  enrolment?: JsonObject;
+}
+
+export type Handled = Answer | Shown;
+/** Ends a form: with a notice, the sign-in that the answer asks for, or its fault in this section. */
+export type Done = (answer: ApiAnswer, section: string, notice?: string) => Handled;

@@ -3,10 +3,10 @@ import { asksForAccount } from "../service/invitations.ts";
 import { type Fault, faultOf } from "./faults.ts";
 import { finish } from "./finish.ts";
 import type { Form, TextName } from "./forms.ts";
-import { filled } from "./languages.ts";
-import { type Answer, captchaWidget, fieldOf, passwordMin } from "./layout.ts";
+import { type Answer, captchaOf, captchaWidget, fieldOf, passwordMin } from "./layout.ts";
 import { type Html, html } from "./markup.ts";
-import { captchaOf, sentPage, waysOf } from "./sign-in-pages.ts";
+import { sentPage, waysOf } from "./sign-in-pages.ts";
+import { filled } from "./texts/languages.ts";
 import type { Visitor } from "./visitor.ts";
 
 // Pages to which mailed links lead, and those that ask for a link. Opening a link uses nothing up: mail scanners do that. [AU335]

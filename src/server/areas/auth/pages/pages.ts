@@ -3,8 +3,8 @@ import type { AuthDeps } from "../sessions/deps.ts";
 import type { OwnServer } from "./api.ts";
 import { Assets } from "./assets.ts";
 import { PageCookies } from "./cookies.ts";
-import { languageChooser } from "./languages.ts";
 import * as routes from "./routes.ts";
+import { languageChooser } from "./texts/languages.ts";
 import type { PagesDeps } from "./visitor.ts";
 
 /** Makes everything that the pages need. `name`: what mails call the product. */

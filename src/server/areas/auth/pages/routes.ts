@@ -4,11 +4,11 @@ import type { AuthDeps } from "../sessions/deps.ts";
 import { deleteSecret, findSecret } from "../statements/secrets.ts";
 import { handleAccountForm, isAnswer, pictureKey } from "./account-forms.ts";
 import { accountPage } from "./account-page.ts";
+import { factorNamed, factorPage, postFactor } from "./factor-pages.ts";
 import type { Fault } from "./faults.ts";
 import { asksForSignIn, faultOf } from "./faults.ts";
 import { askAgain } from "./finish.ts";
 import { type Form, isFault, isOwnForm, readForm } from "./forms.ts";
-import { filled } from "./languages.ts";
 import { type Answer, answerOf } from "./layout.ts";
 import {
   forgotPage,
@@ -23,19 +23,19 @@ import {
   verifyPage,
 } from "./link-pages.ts";
 import { html } from "./markup.ts";
+import { phoneCodePage, phonePage } from "./phone-pages.ts";
 import { backFromProvider, leadToProvider } from "./provider-pages.ts";
 import {
   codePage,
-  factorPage,
   nameOf,
   postContinue,
-  postFactor,
   postSignIn,
   postSignUp,
   signInPage,
   signUpPage,
   waysOf,
 } from "./sign-in-pages.ts";
+import { filled } from "./texts/languages.ts";
 import type { PagesDeps, SessionRef } from "./visitor.ts";
 import { Visitor } from "./visitor.ts";
 
@@ -51,14 +51,16 @@ const withPasswords = (visitor: Visitor): boolean => waysOf(visitor).hasPassword
 const PAGES: Readonly<Record<string, Page>> = {
   "sign-in": {
     show: (visitor, query) => {
-      const isCode = query.get("with") === "code" && waysOf(visitor).hasCodes;
-      return isCode ? codePage(visitor) : signInPage(visitor);
+      const [way, ways] = [query.get("with"), waysOf(visitor)];
+      if (way === "code" && ways.hasCodes) return codePage(visitor);
+      if (way === "phone" && ways.hasPhones) return phonePage(visitor);
+      return way === "phone-code" && ways.hasPhones ? phoneCodePage(visitor) : signInPage(visitor);
     },
     send: postSignIn,
   },
   continue: { send: postContinue },
   factor: {
-    show: (visitor, query) => factorPage(visitor, { isRecovery: query.get("with") === "recovery" }),
+    show: (visitor, query) => factorPage(visitor, { by: factorNamed(visitor, query.get("with")) }),
     send: postFactor,
   },
   "sign-up": {
@@ -138,6 +140,8 @@ async function takeQuery(visitor: Visitor, page: string, query: URLSearchParams)
       back,
       anonymous: back === null ? null : guest,
       mfaTicket: null,
+      factors: [],
+      isTexted: false,
       oauth: null,
       isAgain: false,
     });

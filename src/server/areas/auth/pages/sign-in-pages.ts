@@ -7,13 +7,14 @@ import type { ApiAnswer } from "./api.ts";
 import { type Fault, faultOf } from "./faults.ts";
 import { finish, goBack } from "./finish.ts";
 import type { Form } from "./forms.ts";
-import { filled } from "./languages.ts";
-import { type Answer, captchaField, captchaWidget, fieldOf, hidden, passwordMin } from "./layout.ts";
+import { type Answer, captchaOf, captchaWidget, fieldOf, hidden, passwordMin } from "./layout.ts";
 import { type Html, html } from "./markup.ts";
+import { postPhone } from "./phone-pages.ts";
 import { providerName } from "./provider-names.ts";
+import { filled } from "./texts/languages.ts";
 import type { Visitor } from "./visitor.ts";
 
-// Signing in and up, and the second factor.
+// Signing in and up.
 
 /** Ways of signing in that the config enables, as the pages show them. */
 export function waysOf({ deps: { auth } }: Visitor) {
@@ -24,6 +25,7 @@ export function waysOf({ deps: { auth } }: Visitor) {
     hasSignUp: hasPasswords && config.signup !== false,
     hasLinks: config.magicLink === true,
     hasCodes: config.emailOtp === true,
+    hasPhones: config.phones !== undefined && config.phones.signIn !== false,
     hasPasskeys: config.passkeys !== undefined && fitsRelyingParty(auth.publicUrl(), config.passkeys.rpId),
     providers: Object.keys(config.oauth ?? {}),
   };
@@ -57,9 +59,9 @@ function continueForm(visitor: Visitor): Html {
 
 /** Returns the name that a person is called by. */
 export const nameOf = (
-  { displayName, email }: { displayName: string | null; email: string | null },
+  { displayName, email, phone }: { displayName: string | null; email: string | null; phone: string | null },
   guest: string,
-): string => displayName || email || guest;
+): string => displayName || email || phone || guest;
 
 function passwordForm(
   visitor: Visitor,
@@ -76,7 +78,7 @@ ${fieldOf({ name: "password", label: texts.password, type: "password", autocompl
 /** The ways of signing in besides a password. */
 function otherWays(visitor: Visitor): Html | null {
   const { texts } = visitor.language;
-  const { hasPasswords, hasLinks, hasCodes, hasPasskeys, providers } = waysOf(visitor);
+  const { hasPasswords, hasLinks, hasCodes, hasPhones, hasPasskeys, providers } = waysOf(visitor);
   const links = [
     ...providers.map((name) => ({
       path: `oauth/${encodeURIComponent(name)}`,
@@ -84,6 +86,7 @@ function otherWays(visitor: Visitor): Html | null {
     })),
     ...(hasLinks ? [{ path: "magic-link", text: texts.withLink }] : []),
     ...(hasCodes ? [{ path: "sign-in?with=code", text: texts.withCode }] : []),
+    ...(hasPhones ? [{ path: "sign-in?with=phone", text: texts.withPhone }] : []),
   ];
   if (links.length === 0 && !hasPasskeys) return null;
   const passkey = html`<form method="post" action="${visitor.path("sign-in")}" data-passkey="sign-in" hidden>${hidden("passkey", "")}<button>${texts.withPasskey}</button></form>`;
@@ -96,6 +99,7 @@ ${links.map(({ path, text }) => html`<a class="button" href="${visitor.path(path
 export async function postSignIn(visitor: Visitor, form: Form): Promise<Answer> {
   const [passkey, email] = [form.text("passkey"), form.text("email")];
   if (form.text("by") === "code") return postCode(visitor, form);
+  if (form.text("by") === "phone") return postPhone(visitor, form);
   if (passkey !== "") return postPasskey(visitor, passkey);
   const answer = await visitor.signIn("POST /api/auth/signin", { email, password: form.text("password") });
   return (await finish(visitor, answer)) ?? signInPage(visitor, { fault: signInFault(answer), email });
@@ -156,46 +160,6 @@ async function postCode(visitor: Visitor, form: Form): Promise<Answer> {
   const code = form.text("code").replaceAll(/\s/g, "");
   const answer = await visitor.signIn("POST /api/auth/verify-email-otp", { email: visit.email, code });
   return (await finish(visitor, answer)) ?? codePage(visitor, { fault: faultOf(answer) });
-}
-
-/** The token of the CAPTCHA, where the config declares one. */
-export function captchaOf({ deps }: Visitor, form: Form): JsonObject {
-  const field = captchaField(deps.auth.config.captcha);
-  return field === null ? {} : { captchaToken: form.text(field) };
-}
-
-export function factorPage(
-  visitor: Visitor,
-  { fault = null, isRecovery = false }: { fault?: Fault | null; isRecovery?: boolean } = {},
-): Answer {
-  const { texts } = visitor.language;
-  if (visitor.visit.mfaTicket === null) return { location: visitor.path("sign-in") };
-  const isWrong = fault !== null;
-  const field = isRecovery
-    ? fieldOf({ name: "recovery", label: texts.recoveryCode, autocomplete: "off", isWrong })
-    : fieldOf({ name: "code", label: texts.code, autocomplete: "one-time-code", isNumeric: true, isWrong });
-  const body = html`${isRecovery ? null : html`<p>${texts.factorText}</p>`}<form method="post" action="${visitor.path("factor")}">
-${field}<button class="main">${texts.signIn}</button></form>
-<nav><a href="${visitor.path(isRecovery ? "factor" : "factor?with=recovery")}">${isRecovery ? texts.useCode : texts.useRecovery}</a>
-<a href="${visitor.path("sign-in")}">${texts.backToSignIn}</a></nav>`;
-  return { title: texts.factorTitle, body, fault };
-}
-
-export async function postFactor(visitor: Visitor, form: Form): Promise<Answer> {
-  const { mfaTicket } = visitor.visit;
-  if (mfaTicket === null) return { location: visitor.path("sign-in") };
-  const recoveryCode = form.text("recovery");
-  const code = form.text("code").replaceAll(/\s/g, "");
-  const answer =
-    recoveryCode === ""
-      ? await visitor.signIn("POST /api/auth/mfa/verify", { mfaTicket, code })
-      : await visitor.signIn("POST /api/auth/mfa/recovery", { mfaTicket, recoveryCode });
-  const done = await finish(visitor, answer);
-  if (done !== null) return done;
-  const fault = faultOf(answer);
-  if (fault.text !== "signInExpired") return factorPage(visitor, { fault, isRecovery: recoveryCode !== "" });
-  visitor.visit.mfaTicket = null;
-  return signInPage(visitor, { fault });
 }
 
 export function signUpPage(

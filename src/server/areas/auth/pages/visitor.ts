@@ -12,7 +12,7 @@ import { type SecretAccount, userById } from "../statements/users.ts";
 import { type ApiAnswer, type ApiCall, callApi, type OwnServer } from "./api.ts";
 import type { Style } from "./assets.ts";
 import type { PageCookies } from "./cookies.ts";
-import type { Language } from "./languages.ts";
+import type { Language } from "./texts/languages.ts";
 
 /** A session that a browser has below the path of the pages. */
 export interface PagesSession {
@@ -46,12 +46,20 @@ export interface Visit {
   /** The token of a mailed link, by its page. */
   link: { page: string; token: string } | null;
   mfaTicket: string | null;
+  /** The kinds of factors that the ticket asks for. */
+  factors: string[];
+  /** Whether a code was sent to the phone for the ticket. */
+  isTexted: boolean;
   /** A visit to a provider. `provider`: to link an account there; null: to sign in. */
   oauth: { verifier: string; provider: string | null } | null;
   /** The session that an application has sent here, until the button is pressed. */
   ticket: SessionRef | null;
   /** The address to which a code was mailed. */
   email: string | null;
+  /** The number to which a code was sent that signs in. */
+  phone: string | null;
+  /** The number that the account is to have, once its code is typed. */
+  newPhone: string | null;
   /** Message that the next page shows. */
   notice: string | null;
   /** Whether the account asked for a new sign-in. */
@@ -64,9 +72,13 @@ export const NO_VISIT: Readonly<Visit> = {
   anonymous: null,
   link: null,
   mfaTicket: null,
+  factors: [],
+  isTexted: false,
   oauth: null,
   ticket: null,
   email: null,
+  phone: null,
+  newPhone: null,
   notice: null,
   isAgain: false,
 };

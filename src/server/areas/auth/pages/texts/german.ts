@@ -1,4 +1,4 @@
-import type { PageTexts } from "../../../config/sections/page-texts.ts";
+import type { PageTexts } from "../../../../config/sections/page-texts.ts";
 
 export const GERMAN: PageTexts = {
   signIn: "Anmelden",
@@ -29,6 +29,7 @@ export const GERMAN: PageTexts = {
   useOther: "Oder mit einem anderen Konto anmelden",
   withLink: "Link per E-Mail senden",
   withCode: "Code per E-Mail senden",
+  withPhone: "Code per SMS senden",
   withPasskey: "Mit einem Passkey anmelden",
   withPassword: "Mit Passwort anmelden",
   backToSignIn: "Zurück zur Anmeldung",
@@ -39,6 +40,9 @@ export const GERMAN: PageTexts = {
   recoveryCode: "Wiederherstellungscode",
   useRecovery: "Wiederherstellungscode verwenden",
   useCode: "Code der App verwenden",
+  usePhone: "Code per SMS verwenden",
+  phoneFactorText: "Drücken Sie den Knopf, und wir senden einen Code an Ihr Telefon.",
+  phoneFactorSent: "Geben Sie den Code ein, den wir an Ihr Telefon gesendet haben.",
 
   resetTitle: "Passwort zurücksetzen",
   resetText: "Geben Sie Ihre Adresse ein. Wir senden Ihnen einen Link, mit dem Sie ein neues Passwort setzen.",
@@ -50,6 +54,11 @@ export const GERMAN: PageTexts = {
   mailSent: "Sehen Sie in Ihre E-Mails",
   mailSentText: "Wenn es zu {email} ein Konto gibt oder geben darf, ist eine Nachricht unterwegs.",
   codeSentText: "Geben Sie den Code ein, den wir an {email} gesendet haben.",
+  phoneText:
+    "Geben Sie Ihre Nummer mit dem Land ein, etwa +43 660 1234567. Wir senden Ihnen einen Code, mit dem Sie sich anmelden.",
+  textSent: "Sehen Sie auf Ihr Telefon",
+  textSentText: "Geben Sie den Code ein, den wir an {phone} gesendet haben.",
+  textAgain: "Noch einen Code senden",
   verifySentText:
     "Wir haben einen Link an {email} gesendet. Öffnen Sie ihn, um Ihre Adresse zu bestätigen, und melden Sie sich dann an.",
   linkPress: "Drücken Sie den Knopf, um sich anzumelden.",
@@ -77,6 +86,13 @@ export const GERMAN: PageTexts = {
   newEmail: "Neue E-Mail",
   changeEmail: "Adresse ändern",
   emailChangeSent: "Wenn {email} verwendet werden kann, ist ein Link dorthin unterwegs.",
+  phone: "Telefon",
+  noPhone: "Ihr Konto hat keine Telefonnummer.",
+  newPhone: "Neue Nummer, mit dem Land",
+  changePhone: "Nummer ändern",
+  phoneProof: "Code Ihres zweiten Schritts",
+  phoneProofText:
+    "Ihr Telefon ist Ihr zweiter Schritt. Wer die Nummer ändert oder entfernt, braucht dafür einen Code, oder einen Wiederherstellungscode.",
   noPassword: "Ihr Konto hat kein Passwort.",
   mailPassword: "Link zum Setzen per E-Mail senden",
   passkeys: "Passkeys",
@@ -85,10 +101,12 @@ export const GERMAN: PageTexts = {
   factor: "Zweiter Schritt",
   factorOn: "Bei der Anmeldung wird nach einem Code Ihrer Authenticator-App gefragt.",
   factorOff: "Bei der Anmeldung nach einem Code einer Authenticator-App fragen.",
+  phoneFactorOn: "Bei der Anmeldung wird nach einem Code gefragt, den wir an Ihr Telefon senden.",
+  phoneFactorOff: "Bei der Anmeldung nach einem Code fragen, der an mein Telefon gesendet wird.",
   setUp: "Einrichten",
   factorScan: "Scannen Sie dies mit Ihrer Authenticator-App, oder tippen Sie den Schlüssel ein:",
   recoveryText:
-    "Bewahren Sie diese Wiederherstellungscodes sicher auf. Jeder gilt einmal, wenn die App nicht zur Hand ist:",
+    "Bewahren Sie diese Wiederherstellungscodes sicher auf. Jeder gilt einmal, wenn kein Code zur Hand ist:",
   turnOff: "Ausschalten",
   sessions: "Wo Sie angemeldet sind",
   thisBrowser: "Dieser Browser",
@@ -114,6 +132,9 @@ export const GERMAN: PageTexts = {
   wrongName: "Der Name ist zu lang.",
   weakPassword: "Das Passwort braucht mindestens {count} Zeichen.",
   emailTaken: "Zu dieser Adresse gibt es schon ein Konto.",
+  wrongPhone: "Das ist keine Telefonnummer, an die wir einen Code senden können.",
+  phoneTaken: "Ein anderes Konto hat diese Nummer.",
+  phoneIsFactor: "Ihr Telefon ist Ihr zweiter Schritt. Melden Sie sich zuerst auf eine andere Weise an.",
   accountDisabled: "Dieses Konto ist gesperrt.",
   emailNotVerified: "Bestätigen Sie zuerst Ihre Adresse: Wir haben Ihnen einen Link gesendet.",
   emailRequired: "Es braucht eine Adresse, und der Anbieter gab keine an.",

@@ -1,4 +1,4 @@
-import type { PageTexts } from "../../../config/sections/page-texts.ts";
+import type { PageTexts } from "../../../../config/sections/page-texts.ts";
 import { ENGLISH } from "./english.ts";
 import { GERMAN } from "./german.ts";
 
