@@ -262,6 +262,7 @@ describe("sources", () => {
     "areas/tables/accessor.ts": "no transaction of SQLite",
     "areas/vectorize/search-job.ts": "a transaction that reads",
     "areas/backup/work-folder.ts": "scratch files",
+    "cli/migrate/pocketbase/records.ts": "a new file that no server has opened yet",
     "jobs/reopening.ts": "the copy in a backup",
     "areas/d1/database-file.ts": "opens files of users, by the gate",
     "areas/d1/process/execute.ts": "asks the gate",
@@ -278,6 +279,7 @@ describe("sources", () => {
     "areas/backup/archive/verify.ts": "an unpacked backup",
     "areas/backup/continuous/restore/restore.ts": "checks a restored database",
     "areas/backup/work-folder.ts": "scratch files",
+    "cli/migrate/pocketbase/records.ts": "a new file that no server has opened yet",
     "areas/d1/database-file.ts": "keeps the WAL, by the gate",
     "areas/d1/process/execute.ts": "asks the gate",
   };

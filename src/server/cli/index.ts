@@ -29,6 +29,7 @@ const COMMANDS: Readonly<Record<string, LoadCommand>> = {
   "admin-link": async () => (await import("./admin-link.ts")).adminLinkCommand,
   import: async () => (await import("./transfer/import.ts")).importCommand,
   export: async () => (await import("./transfer/export.ts")).exportCommand,
+  migrate: async () => (await import("./migrate/migrate.ts")).migrateCommand,
   health: async () => (await import("./health.ts")).healthCommand,
   certificate: async () => (await import("./certificate.ts")).certificateCommand,
   backup: async () => (await import("./backup/backup.ts")).backupCommand,
@@ -47,7 +48,7 @@ const JOBS: Readonly<Record<string, LoadCommand>> = {
 };
 
 /** The commands for developing a config: an executable with an embedded config omits them. */
-const ABOUT_CONFIG_FILES = new Set(["init", "dev", "docs", "build"]);
+const ABOUT_CONFIG_FILES = new Set(["init", "dev", "docs", "build", "migrate"]);
 
 const product = ownProduct();
 const commands =

@@ -221,6 +221,27 @@ describe("an import", () => {
     expect((await post("verify-magic-link", { token: mailedToken(platform, email) })).status).toBe(200);
   });
 
+  test("[US385] takes users who are disabled, or whose address is public", async () => {
+    const users = [
+      { email: "kept-out@example.com", password: "correct horse battery", disabled: true, emailVisibility: "public" },
+      { email: "let-in@example.com", password: "correct horse battery" },
+    ];
+    const { status } = await platform.service.post("/api/admin/auth/users/import", { users });
+    expect(status).toBe(200);
+    const signIn = ({ email, password }: { email: string; password: string }) =>
+      platform.post("/api/auth/signin", { email, password });
+    const [keptOut, letIn] = await Promise.all(users.map(signIn));
+    expect(keptOut).toMatchObject({ status: 403, body: { message: "Account is disabled" } });
+    expect(letIn).toMatchObject({ status: 200, body: { user: { emailVisibility: "private" } } });
+    const { body } = await platform.service.get<{ users: { id: string }[] }>(
+      "/api/auth/admin/users?email=kept-out@example.com",
+    );
+    const account = await platform.service.get(`/api/auth/admin/users/${body.users[0]?.id}`);
+    expect(account.body).toMatchObject({ disabled: true, emailVisibility: "public" });
+    const wrong = [{ email: "x@example.com", emailVisibility: "hidden" }];
+    expect((await platform.service.post("/api/admin/auth/users/import", { users: wrong })).status).toBe(400);
+  });
+
   test("[US376] takes identities at providers, which sign in", async () => {
     const [email, id] = [nextEmail(), "from-elsewhere"];
     const identities = [{ provider: "club", subject: "subject of elsewhere", email, emailVerified: true }];

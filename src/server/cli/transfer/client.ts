@@ -21,6 +21,7 @@ export interface Client {
   get(path: string): Promise<Reply>;
   post(path: string, body: unknown): Promise<Reply>;
   postForm(path: string, form: FormData): Promise<Reply>;
+  patchForm(path: string, form: FormData): Promise<Reply>;
   /** Gets the bytes of a file. */
   bytes(path: string): Promise<Response>;
   /** Returns the declared types of a table's fields; null for a schemaless table, "unknown" when neither server nor config knows them. */
@@ -84,7 +85,7 @@ async function openStopped(args: ClientArguments): Promise<Client> {
   };
 }
 
-function createClient(send: Send, key: string): Pick<Client, "get" | "post" | "postForm" | "bytes"> {
+function createClient(send: Send, key: string): Pick<Client, "get" | "post" | "postForm" | "patchForm" | "bytes"> {
   const headers = { "x-platform-service-key": key };
   const read = async (response: Response): Promise<Reply> => {
     const text = await response.text();
@@ -99,6 +100,7 @@ function createClient(send: Send, key: string): Pick<Client, "get" | "post" | "p
   return {
     bytes: (path) => send(path, { headers }),
     postForm: async (path, form) => read(await send(path, { method: "POST", headers, body: form })),
+    patchForm: async (path, form) => read(await send(path, { method: "PATCH", headers, body: form })),
     get: async (path) => read(await send(path, { headers })),
     post: async (path, body) => {
       const json = { ...headers, "content-type": "application/json" };

@@ -221,6 +221,9 @@ const importedUser = (passwordMinLength: number) =>
     language: Language,
     role: Role,
     verified: Type.Optional(Type.Boolean()),
+    /** Whether the user is kept from signing in; false by default. */
+    disabled: Type.Optional(Type.Boolean()),
+    emailVisibility: EmailVisibility,
     /** The time of creation in ISO 8601; now by default. */
     createdAt: optional(
       refine(

@@ -30,7 +30,7 @@ export const renameAddress = writing((db, v: { id: string; email: string }) =>
   db.update(users).set({ email: v.email }).where(eq(users.id, v.id)),
 );
 
-export type UserValues = Omit<SecretAccount, "seq" | "emailVisibility" | "disabled" | "customClaims" | "updatedAt">;
+export type UserValues = Omit<SecretAccount, "seq" | "customClaims" | "updatedAt">;
 
 /** The caller has made sure that neither the id nor the email is taken. */
 export const insertUser = writing((db, v: UserValues) =>
@@ -44,7 +44,9 @@ export const insertUser = writing((db, v: UserValues) =>
       displayName: v.displayName,
       avatarUrl: v.avatarUrl,
       role: v.role,
+      emailVisibility: v.emailVisibility,
       isAnonymous: v.isAnonymous,
+      disabled: v.disabled,
       metadata: v.metadata,
       appMetadata: v.appMetadata,
       hasSignedIn: v.hasSignedIn,

@@ -58,6 +58,8 @@ export function userValues(user: NewUser, now: Millis): UserValues {
     displayName: user.displayName ?? null,
     avatarUrl: user.avatarUrl ?? null,
     role: user.role ?? "user",
+    emailVisibility: user.emailVisibility ?? "private",
+    disabled: user.disabled ?? false,
     isAnonymous: user.isAnonymous ?? false,
     metadata: user.metadata ?? {},
     appMetadata: user.appMetadata ?? {},

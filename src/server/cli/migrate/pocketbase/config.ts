@@ -1,0 +1,235 @@
+import { isJsonObject, type JsonObject } from "../../../../kernel/json/json.ts";
+import { arrayCode, type Code, type Member, numberCode, objectCode, quoted, render, valueCode } from "../code.ts";
+import type { Remarks } from "../remarks.ts";
+import { numberOption, textOption, textsOption } from "./collections.ts";
+import { FILES_BUCKET, type MovedField } from "./fields.ts";
+import type { DeclaredIndex, MovedTable, MovePlan } from "./plan.ts";
+import type { MovedProvider } from "./providers.ts";
+import type { PbSource } from "./source.ts";
+
+/** A rule as it stands in the config; `comments` are lines above it. */
+export interface MovedRule {
+  /** null: nobody but service keys. */
+  code: Code | null;
+  comments: readonly string[];
+}
+
+export type RuleName = "read" | "insert" | "update" | "delete";
+export type MovedRules = Readonly<Record<RuleName, MovedRule>>;
+
+export interface MovedView {
+  name: string;
+  code: Code;
+  comments: readonly string[];
+}
+
+export interface ConfigParts {
+  source: PbSource;
+  plan: MovePlan;
+  providers: readonly MovedProvider[];
+  rulesOf: (table: MovedTable) => MovedRules;
+  views: readonly MovedView[];
+  /** Whether the rule of sign-ins asks for a verified address. */
+  requiresVerified: boolean;
+  remarks: Remarks;
+}
+
+/** Settings whose values are secrets, by the variable that the config reads. */
+export type Variables = ReadonlyMap<string, string>;
+
+const HEADER = `// Made from PocketBase by platform migrate. report.md beside this file says what to look at.`;
+const FUNCTIONS = ["allOf", "anyOf", "defineConfig", "field", "none", "not", "some"];
+const THUMB = /^[1-9]\d*x[1-9]\d*$/;
+const PASSWORD_MIN_LENGTH = 8;
+
+/** Returns the text of `platform.config.ts`, and the secrets that it reads. */
+export function configText(parts: ConfigParts): { text: string; variables: Variables } {
+  const variables = new Map<string, string>();
+  const members: Member[] = [
+    ...authMember(parts, variables),
+    ...bucketMember(parts),
+    { name: "databases", value: objectCode([{ name: "shared", value: namespaceCode(parts) }], { isBroken: true }) },
+  ];
+  const body = `export default defineConfig(${render(objectCode(members, { isBroken: true }))});\n`;
+  const used = FUNCTIONS.filter((name) => new RegExp(`(?<![.\\w"])${name}\\(`).test(body));
+  const imports = [`import { ${used.join(", ")} } from "platform";`];
+  if (/(?<![.\w"])t\.[A-Z]/.test(body)) imports.unshift('import { t } from "elysia";');
+  return { text: [HEADER, ...imports, "", body].join("\n"), variables };
+}
+
+function namespaceCode({ plan, rulesOf, views }: ConfigParts): Code {
+  const tables = plan.tables.flatMap((table): Member[] => [
+    ...(table.kind === "users" ? [] : [{ name: table.name, value: tableCode(table, rulesOf(table)) }]),
+    ...hiddenMember(table),
+  ]);
+  const members: Member[] = [{ name: "tables", value: objectCode(tables, { isBroken: true }) }];
+  if (views.length > 0) {
+    const declared = views.map(({ name, code, comments }) => ({ name, value: code, comments }));
+    members.push({ name: "views", value: objectCode(declared, { isBroken: true }) });
+  }
+  return objectCode(members, { isBroken: true });
+}
+
+function tableCode(table: MovedTable, rules: MovedRules): Code {
+  const { fields, times, indexes, maxRecordSize } = table;
+  const schema: Member[] = fields.map(fieldMember);
+  if (times.createdAt === null) schema.push({ name: "createdAt", value: "false" });
+  if (times.updatedAt === null) schema.push({ name: "updatedAt", value: "false" });
+  return objectCode(
+    [
+      { name: "schema", value: objectCode(schema, { isBroken: true }) },
+      ...indexMember(indexes),
+      ...(maxRecordSize === null ? [] : [{ name: "maxRecordSize", value: numberCode(maxRecordSize) }]),
+      ...accessMember(rules, ["read", "insert", "update", "delete"]),
+      ...hooksMember(fields),
+    ],
+    { isBroken: true },
+  );
+}
+
+const fieldMember = ({ name, declaration }: MovedField): Member => ({ name, value: declaration });
+
+const indexMember = (indexes: readonly DeclaredIndex[]): Member[] =>
+  indexes.length === 0 ? [] : [{ name: "indexes", value: arrayCode(indexes.map(valueCode)) }];
+
+/** The times that PocketBase sets at the insert, under another name than `created`. */
+function hooksMember(fields: readonly MovedField[]): Member[] {
+  const set = fields.filter(({ source, isTouched }) => source.type === "autodate" && !isTouched);
+  const both = fields.filter(({ source, isTouched }) => isTouched && source.options["onCreate"] === true);
+  const names = [...set, ...both].filter(({ source }) => source.options["onCreate"] === true).map(({ name }) => name);
+  if (names.length === 0) return [];
+  const times = names.map((name) => `${name}: new Date().toISOString()`).join(", ");
+  const hook = `(_auth, record) => ({ ...record, ${times} })`;
+  return [{ name: "hooks", value: objectCode([{ name: "beforeInsert", value: hook }]) }];
+}
+
+/** Declares rules; those of a kind that nobody has are left out, unless there is something to say. */
+function accessMember(rules: MovedRules, names: readonly RuleName[]): Member[] {
+  const members = names.flatMap((name): Member[] => {
+    const { code, comments } = rules[name];
+    return code === null && comments.length === 0 ? [] : [{ name, value: code ?? "false", comments }];
+  });
+  const writes = [rules.insert.code, rules.update.code];
+  // Where the caller alone decides both rules, one of them would be enough for an upsert.
+  if (names.includes("insert") && writes.some((code) => code !== null) && !writes.every((code) => code === "true")) {
+    members.push({ name: "upsert", value: quoted("matching") });
+  }
+  return members.length === 0 ? [] : [{ name: "access", value: objectCode(members, { isBroken: members.length > 1 }) }];
+}
+
+function hiddenMember({ hidden, name }: MovedTable): Member[] {
+  if (hidden === null) return [];
+  const schema: Member[] = [
+    ...hidden.fields.map(fieldMember),
+    { name: "createdAt", value: "false" },
+    { name: "updatedAt", value: "false" },
+  ];
+  const value = objectCode([{ name: "schema", value: objectCode(schema, { isBroken: true }) }], { isBroken: true });
+  return [
+    {
+      name: hidden.name,
+      value,
+      comments: [`Hidden fields of ${name}, by its id: for service keys and the server's own code.`],
+    },
+  ];
+}
+
+function authMember(parts: ConfigParts, variables: Map<string, string>): Member[] {
+  const { plan, providers, rulesOf, requiresVerified, source } = parts;
+  const mail = mailMember(source, variables);
+  const { users } = plan;
+  if (users === null) return mail.length === 0 ? [] : [{ name: "auth", value: objectCode(mail) }];
+  const rules = rulesOf(users);
+  const { otp } = users.collection.options;
+  const table: Member[] = [
+    { name: "in", value: quoted("shared") },
+    ...(users.name === "users" ? [] : [{ name: "table", value: quoted(users.name) }]),
+    ...(users.fields.length === 0
+      ? []
+      : [{ name: "schema", value: objectCode(users.fields.map(fieldMember), { isBroken: true }) }]),
+    ...indexMember(users.indexes),
+    ...accessMember(rules, ["read", "update"]),
+  ];
+  const members: Member[] = [
+    ...(requiresVerified ? [{ name: "requireVerifiedEmail", value: "true" }] : []),
+    ...(rules.insert.code === "true" ? [] : [{ name: "signup", value: "false", comments: rules.insert.comments }]),
+    ...passwordMember(users),
+    ...(isJsonObject(otp) && otp["enabled"] === true ? [{ name: "emailOtp", value: "true" }] : []),
+    ...oauthMember(providers, variables),
+    ...mail,
+    { name: "users", value: objectCode(table, { isBroken: true }) },
+  ];
+  return [{ name: "auth", value: objectCode(members, { isBroken: true }) }];
+}
+
+function passwordMember({ collection }: MovedTable): Member[] {
+  const field = collection.fields.find(({ name }) => name === "password");
+  const length = field === undefined ? 0 : numberOption(field.options, "min");
+  return length > PASSWORD_MIN_LENGTH ? [{ name: "password", value: `{ minLength: ${length} }` }] : [];
+}
+
+function oauthMember(providers: readonly MovedProvider[], variables: Map<string, string>): Member[] {
+  if (providers.length === 0) return [];
+  const members = providers.map(({ name, id, secret }) => {
+    for (const { variable, value } of [id, secret]) variables.set(variable, value);
+    const code = `{ clientId: process.env.${id.variable} ?? "", clientSecret: process.env.${secret.variable} ?? "" }`;
+    return { name, value: code };
+  });
+  return [{ name: "oauth", value: objectCode(members, { isBroken: true }) }];
+}
+
+function mailMember({ settings }: PbSource, variables: Map<string, string>): Member[] {
+  const [smtp, meta] = [section(settings, "smtp"), section(settings, "meta")];
+  const host = textOption(smtp, "host");
+  if (smtp["enabled"] !== true || host === "") return [];
+  const user = textOption(smtp, "username");
+  if (user !== "") variables.set("SMTP_PASSWORD", textOption(smtp, "password"));
+  const server: Member[] = [
+    { name: "host", value: quoted(host) },
+    { name: "port", value: String(numberOption(smtp, "port")) },
+    ...(user === ""
+      ? []
+      : [
+          { name: "user", value: quoted(user) },
+          { name: "pass", value: 'process.env.SMTP_PASSWORD ?? ""' },
+        ]),
+  ];
+  const from = `${textOption(meta, "senderName")} <${textOption(meta, "senderAddress")}>`.trim();
+  return [
+    {
+      name: "mail",
+      value: objectCode([
+        { name: "smtp", value: objectCode(server) },
+        { name: "from", value: quoted(from) },
+      ]),
+    },
+  ];
+}
+
+const section = (settings: JsonObject | null, name: string): JsonObject => {
+  const value = settings?.[name];
+  return isJsonObject(value) ? value : {};
+};
+
+/** Declares the bucket of all files of records. */
+function bucketMember({ plan, remarks }: ConfigParts): Member[] {
+  const fields = plan.tables
+    .flatMap(({ fields: open, hidden }) => [...open, ...(hidden?.fields ?? [])])
+    .filter(({ kind }) => kind === "file" || kind === "files");
+  if (fields.length === 0) return [];
+  const wanted = fields.flatMap(({ source }) => textsOption(source.options, "thumbs"));
+  const thumbs = [...new Set(wanted.filter((size) => THUMB.test(size)))];
+  const others = [...new Set(wanted.filter((size) => !THUMB.test(size)))];
+  if (others.length > 0)
+    remarks.lost("thumbs", `sizes of thumbnails that this server does not make: ${others.join(", ")}`);
+  const bucket = objectCode([
+    { name: "maxFileSize", value: numberCode(Math.max(...fields.map(({ maxFileBytes }) => maxFileBytes))) },
+    ...(thumbs.length === 0 ? [] : [{ name: "thumbs", value: valueCode(thumbs) }]),
+  ]);
+  return [
+    {
+      name: "storage",
+      value: objectCode([{ name: "buckets", value: objectCode([{ name: FILES_BUCKET, value: bucket }]) }]),
+    },
+  ];
+}

@@ -1,0 +1,275 @@
+import { Database } from "bun:sqlite";
+import { join } from "node:path";
+import * as platformModule from "../../../../index.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../../../kernel/json/json.ts";
+import { parseIsoDateTime } from "../../../../kernel/time/iso-datetime.ts";
+import { filesIn } from "../../../areas/tables/files/values.ts";
+import { envFileOf, loadEnvFile } from "../../../config/loading/env-file.ts";
+import { loadConfig } from "../../../config/loading/load.ts";
+import { emailOf } from "../../../config/shapes/user-fields.ts";
+import { IMPORT_USERS_MAX } from "../../../config/shapes/users.ts";
+import { type Client, openClient, requireOk } from "../../transfer/client.ts";
+import type { Remarks } from "../remarks.ts";
+import type { MovedField } from "./fields.ts";
+import { storedFiles } from "./files.ts";
+import type { MovedTable, MovePlan } from "./plan.ts";
+import {
+  type Conversion,
+  createConversion,
+  createRecordsHash,
+  filesOf,
+  movedIds,
+  restoreTimes,
+  writeRecords,
+} from "./records.ts";
+import type { PbSource } from "./source.ts";
+
+type Account = JsonObject & { id: string; email: string };
+
+const IMPORT_MAX_CHARACTERS = 1024 * 1024;
+const PAGE_RECORDS = 500;
+
+/** Counts and hashes of what is there and here. */
+export interface Comparison {
+  name: string;
+  kind: "accounts" | "records" | "files";
+  there: { count: number; hash: string };
+  here: { count: number; hash: string };
+}
+
+/** Loads everything into the data directory beside a config that has been written, and compares it with the source. */
+export async function loadAll(parts: {
+  source: PbSource;
+  plan: MovePlan;
+  accounts: Iterable<Account>;
+  directory: string;
+  remarks: Remarks;
+}): Promise<Comparison[]> {
+  const { source, plan, directory, remarks } = parts;
+  const config = join(directory, "platform.config.ts");
+  const data = join(directory, "data");
+  const file = join(data, "databases", "shared.db");
+  loadEnvFile(envFileOf(config), process.env);
+  const declared = (await loadConfig(config, platformModule)).config;
+  const tables = declared.databases?.["shared"]?.tables ?? {};
+  const open = (): Promise<Client> => openClient({ config, data });
+
+  const accounts = await withClient(open, (client) => importAccounts(client, parts.accounts, remarks));
+  const taken = new Set(accounts.map(({ id }) => id));
+  const conversion = createConversion(source, movedIds(source, plan, taken, remarks));
+  writeRecords(file, tables, { plan, conversion });
+  conversion.tellDangling(remarks);
+  const comparisons = [compareAccounts(join(data, "system.db"), accounts)];
+  if (await withClient(open, (client) => sendFiles(client, { source, plan, conversion, remarks }))) {
+    restoreTimes(file, { plan, conversion, source });
+  }
+  comparisons.push(...(await withClient(open, (client) => compareTables(client, { source, plan, conversion }))));
+  return comparisons;
+}
+
+async function withClient<T>(open: () => Promise<Client>, work: (client: Client) => Promise<T>): Promise<T> {
+  const client = await open();
+  try {
+    return await work(client);
+  } finally {
+    await client.close();
+  }
+}
+
+/** Imports accounts in batches. One that is refused is left out and reported. Returns those that are here. */
+async function importAccounts(client: Client, accounts: Iterable<Account>, remarks: Remarks): Promise<Account[]> {
+  const taken: Account[] = [];
+  let waiting: Account[] = [];
+  let characters = 0;
+  const send = async (): Promise<void> => {
+    let batch = waiting;
+    waiting = [];
+    characters = 0;
+    while (batch.length > 0) {
+      const reply = await client.post("/api/admin/auth/users/import", { users: batch });
+      if (reply.status === 200) {
+        taken.push(...batch);
+        return;
+      }
+      const faults = faultsIn(reply.body);
+      if (faults.size === 0) requireOk(reply);
+      for (const [index, message] of faults) {
+        remarks.lost("accounts", `the account ${batch[index]?.id ?? ""} (${batch[index]?.email ?? ""}): ${message}`);
+      }
+      batch = batch.filter((_account, index) => !faults.has(index));
+    }
+  };
+  for (const account of accounts) {
+    waiting.push(account);
+    characters += JSON.stringify(account).length;
+    if (waiting.length >= IMPORT_USERS_MAX || characters > IMPORT_MAX_CHARACTERS) await send();
+  }
+  await send();
+  return taken;
+}
+
+/** Returns the messages about users of an import by their place in it. */
+function faultsIn({ data }: JsonObject): Map<number, string> {
+  const faults = new Map<number, string>();
+  for (const [path, problem] of Object.entries(isJsonObject(data) ? data : {})) {
+    const index = /^users\.(\d+)(?:\.|$)/.exec(path)?.[1];
+    if (index !== undefined) faults.set(Number(index), isJsonObject(problem) ? String(problem["message"]) : "refused");
+  }
+  return faults;
+}
+
+/** Compares the accounts with what is stored of them, passwords too. */
+function compareAccounts(file: string, accounts: readonly Account[]): Comparison {
+  const there = createRecordsHash();
+  for (const account of [...accounts].sort((a, b) => (a.id < b.id ? -1 : 1))) {
+    const { id, email, passwordHash = null, verified, disabled, role = "user", createdAt = null } = account;
+    const time = typeof createdAt === "string" ? parseIsoDateTime(createdAt) : null;
+    there.add({
+      id,
+      email: emailOf(email),
+      passwordHash,
+      verified: verified ?? false,
+      disabled: disabled ?? false,
+      role,
+      time,
+    });
+  }
+  const here = createRecordsHash();
+  const sqlite = new Database(file, { readonly: true });
+  try {
+    const known = new Map(accounts.map((account) => [account.id, account]));
+    for (const row of sqlite.query<Record<string, JsonValue>, []>("SELECT * FROM users ORDER BY id").iterate()) {
+      const { id = null, email = null, passwordHash = null, emailVerified, disabled, role = null } = row;
+      const time = known.get(String(id))?.["createdAt"] === undefined ? null : (row["createdAt"] ?? null);
+      here.add({ id, email, passwordHash, verified: emailVerified === 1, disabled: disabled === 1, role, time });
+    }
+  } finally {
+    sqlite.close();
+  }
+  return { name: "accounts", kind: "accounts", there: there.result(), here: here.result() };
+}
+
+interface Moved {
+  source: PbSource;
+  plan: MovePlan;
+  conversion: Conversion;
+}
+
+const pathOf = (table: string): string => `/api/db/shared/tables/${encodeURIComponent(table)}`;
+
+/** The tables of a collection with their fields of files. */
+const fileTables = ({ name, fields, hidden }: MovedTable) =>
+  [{ name, fields }, ...(hidden === null ? [] : [hidden])]
+    .map((table) => ({ ...table, fields: table.fields.filter(({ kind }) => kind === "file" || kind === "files") }))
+    .filter((table) => table.fields.length > 0);
+
+/** Gives records their files, each record by one form. Returns whether there were any. */
+async function sendFiles(
+  client: Client,
+  { source, plan, conversion, remarks }: Moved & { remarks: Remarks },
+): Promise<boolean> {
+  let isAny = false;
+  for (const table of plan.tables) {
+    for (const { name, fields } of fileTables(table)) {
+      for (const row of conversion.rows(table)) {
+        const form = new FormData();
+        form.append("record", "{}");
+        let count = 0;
+        for (const field of fields) {
+          for (const file of filesOf(source, table, field, row)) {
+            form.append(field.name, Bun.file(file.path, { type: file.type }), file.name);
+            count += 1;
+          }
+        }
+        tellMissing({ source, table, fields, row, remarks });
+        if (count === 0) continue;
+        isAny = true;
+        const reply = await client.patchForm(`${pathOf(name)}/${encodeURIComponent(String(row["id"]))}`, form);
+        if (reply.status !== 200)
+          remarks.lost(name, `the files of ${String(row["id"])}: ${String(reply.body["message"])}`);
+      }
+    }
+  }
+  return isAny;
+}
+
+function tellMissing(parts: {
+  source: PbSource;
+  table: MovedTable;
+  fields: readonly MovedField[];
+  row: Record<string, unknown>;
+  remarks: Remarks;
+}): void {
+  const { source, table, fields, row, remarks } = parts;
+  for (const { source: field } of fields) {
+    const { missing } = storedFiles(source, table.collection, String(row["id"]), row[field.name]);
+    for (const name of missing) {
+      remarks.lost(
+        `${table.collection.name}.${field.name}`,
+        `the file ${name} of ${String(row["id"])}, which is not in storage`,
+      );
+    }
+  }
+}
+
+/** Compares every record and file, as the API answers them, with the source. */
+async function compareTables(client: Client, { source, plan, conversion }: Moved): Promise<Comparison[]> {
+  const comparisons: Comparison[] = [];
+  const files = { there: createRecordsHash(), here: createRecordsHash() };
+  for (const table of plan.tables) {
+    const parts = [
+      { name: table.name, fields: table.fields, recordOf: conversion.record },
+      ...(table.hidden === null ? [] : [{ ...table.hidden, recordOf: conversion.hiddenRecord }]),
+    ];
+    for (const { name, fields, recordOf } of parts) {
+      const withFiles = fields.filter(({ kind }) => kind === "file" || kind === "files");
+      const there = createRecordsHash();
+      const members = new Set<string>();
+      for (const row of conversion.rows(table)) {
+        const record = recordOf(table, row);
+        if (record === null) continue;
+        for (const field of withFiles) {
+          const stored = filesOf(source, table, field, row);
+          record[field.name] = stored.map(({ name: file }) => file);
+          for (const { name: file, path } of stored)
+            files.there.add({ file, hash: await hashOf(Bun.file(path).stream()) });
+        }
+        for (const member of Object.keys(record)) members.add(member);
+        there.add(record);
+      }
+      const here = createRecordsHash();
+      const isMoved = (id: string): boolean => table.kind !== "users" || conversion.isMoved(table, id);
+      for await (const record of recordsOf(client, name)) {
+        if (!isMoved(String(record["id"]))) continue;
+        const seen = Object.fromEntries(Object.entries(record).filter(([member]) => members.has(member)));
+        for (const field of withFiles) {
+          const stored = filesIn(record[field.name]);
+          seen[field.name] = stored.map(({ name: file }) => file);
+          for (const { name: file, url } of stored) {
+            files.here.add({ file, hash: await hashOf((await client.bytes(url)).body) });
+          }
+        }
+        here.add(seen);
+      }
+      comparisons.push({ name, kind: "records", there: there.result(), here: here.result() });
+    }
+  }
+  const [there, here] = [files.there.result(), files.here.result()];
+  return there.count + here.count === 0 ? comparisons : [...comparisons, { name: "files", kind: "files", there, here }];
+}
+
+async function* recordsOf(client: Client, table: string): AsyncGenerator<JsonObject> {
+  let cursor: JsonValue = null;
+  do {
+    const after = cursor === null ? "" : `&after=${encodeURIComponent(String(cursor))}`;
+    const page = requireOk(await client.get(`${pathOf(table)}?limit=${PAGE_RECORDS}&total=false${after}`));
+    if (Array.isArray(page["items"])) yield* page["items"].filter(isJsonObject);
+    cursor = page["cursor"] ?? null;
+  } while (cursor !== null);
+}
+
+async function hashOf(stream: ReadableStream<Uint8Array> | null): Promise<string> {
+  const hash = new Bun.CryptoHasher("sha256");
+  if (stream !== null) for await (const chunk of stream) hash.update(chunk);
+  return hash.digest("hex");
+}

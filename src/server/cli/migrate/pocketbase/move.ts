@@ -1,0 +1,52 @@
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { CommandError } from "../../errors.ts";
+import { createRemarks } from "../remarks.ts";
+import { accountsOf } from "./accounts.ts";
+import { configText, type MovedRules } from "./config.ts";
+import { loadAll } from "./load.ts";
+import { type MovedTable, planOf } from "./plan.ts";
+import { providersOf } from "./providers.ts";
+import { isSame, reportText } from "./report.ts";
+import { plainRules, signInRule } from "./rules.ts";
+import type { PbSource } from "./source.ts";
+
+const SECRET_MODE = 0o600;
+
+/** Plans the move of a source: the config, the secrets that it reads, and the report. Nothing is written. */
+export function planMove(source: PbSource) {
+  const remarks = createRemarks();
+  const plan = planOf(source, remarks);
+  const signIn = signInRule(plan, remarks);
+  const providers = plan.users === null ? [] : providersOf(plan.users.collection, remarks);
+  const rulesOf = (table: MovedTable): MovedRules => plainRules(table);
+  const { requiresVerified } = signIn;
+  const { text, variables } = configText({ source, plan, providers, rulesOf, views: [], requiresVerified, remarks });
+  for (const { name } of plan.views) remarks.lost(name, "the view");
+  const accounts = () => accountsOf(source, plan, { providers, isKeptOut: signIn.isKeptOut, remarks });
+  return {
+    text,
+    variables,
+    plan,
+    accounts,
+    remarks,
+    report: () => reportText({ source, plan, comparisons: null, remarks }),
+  };
+}
+
+/** Moves a source into a new directory. Errors: CommandError for one that is filled. Returns whether all is as it was. */
+export async function move(source: PbSource, directory: string): Promise<boolean> {
+  if (existsSync(directory) && readdirSync(directory).length > 0) {
+    throw new CommandError(`${directory} is not empty: name a new folder`);
+  }
+  const { text, variables, plan, accounts, remarks } = planMove(source);
+  mkdirSync(directory, { recursive: true });
+  writeFileSync(join(directory, "platform.config.ts"), text, { flag: "wx" });
+  if (variables.size > 0) {
+    const lines = [...variables].map(([name, value]) => `${name}=${JSON.stringify(value)}\n`);
+    writeFileSync(join(directory, ".env"), lines.join(""), { flag: "wx", mode: SECRET_MODE });
+  }
+  const comparisons = await loadAll({ source, plan, accounts: accounts(), directory, remarks });
+  writeFileSync(join(directory, "report.md"), reportText({ source, plan, comparisons, remarks }));
+  return isSame(comparisons);
+}
