@@ -9,7 +9,7 @@ import { SecretsError } from "../config/secrets/secrets.ts";
 import { CommandError, UsageError } from "./errors.ts";
 import { CONFIG_DEFAULT } from "./options.ts";
 import { errorOutput, OutputClosed, printAnswer, printNote } from "./output.ts";
-import { REHEARSAL_JOB_COMMAND } from "./rehearsal/protocol.ts";
+import { PREVIEW_JOB_COMMAND, REHEARSAL_JOB_COMMAND } from "./rehearsal/protocol.ts";
 
 const EXIT_FAILED = 1;
 const EXIT_USAGE = 2;
@@ -43,6 +43,7 @@ const COMMANDS: Readonly<Record<string, LoadCommand>> = {
 /** The internal commands, which the server runs in child processes; the help omits them. */
 const JOBS: Readonly<Record<string, LoadCommand>> = {
   [REHEARSAL_JOB_COMMAND]: async () => (await import("./rehearsal/job.ts")).rehearsalJobCommand,
+  [PREVIEW_JOB_COMMAND]: async () => (await import("./rehearsal/preview-job.ts")).previewJobCommand,
   [CERTIFICATE_JOB_COMMAND]: async () => (await import("./certificate.ts")).certificateJobCommand,
   [BACKUP_JOB_COMMAND]: async () => (await import("./backup/verify-backup.ts")).backupJobCommand,
 };

@@ -49,3 +49,5 @@ export const ORPHAN_AGE_MS = 24 * 60 * 60 * 1_000;
 /** Time that `keys --rotate-tokens` waits for the server, and pause between its looks. */
 export const TOKEN_KEY_WAIT_MS = 15_000;
 export const TOKEN_KEY_PAUSE_MS = 100;
+/** The time after which the process that tries an edited config is killed. */
+export const PREVIEW_MAX_MS = 20_000;

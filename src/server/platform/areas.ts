@@ -12,6 +12,7 @@ import { type AuthArea, createAuthArea } from "../areas/auth/index.ts";
 import { type ContinuousArea, createContinuousArea } from "../areas/backup/continuous/index.ts";
 import { type BackupsArea, createBackupsArea } from "../areas/backup/index.ts";
 import { type ClientFilesArea, createClientFilesArea } from "../areas/client-files/index.ts";
+import { type ConfigEditorArea, createConfigEditorArea } from "../areas/config-editor/index.ts";
 import { createSqlArea, type SqlArea } from "../areas/d1/index.ts";
 import type { FunctionsArea } from "../areas/functions/index.ts";
 import { createKeyValueArea, type KeyValueArea } from "../areas/kv/index.ts";
@@ -70,6 +71,7 @@ export interface Areas {
   /** The TLS area; null without `server.tls`. */
   tls: Stoppable & { readonly area: TlsArea | null };
   system: SystemArea;
+  configEditor: ConfigEditorArea;
   clientFiles: ClientFilesArea;
   /** The area of routes; null without `routes`. */
   functions: Stoppable & { readonly area: FunctionsArea | null };
@@ -387,6 +389,9 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
       }),
     });
   }),
+  configEditor: lasting(({ base: { configFile, dataDirectory, audit } }) =>
+    createConfigEditorArea({ file: configFile, dataDirectory, audit: (change) => audit.record(change) }),
+  ),
   functions: stopping("hooks", async ({ config, base, areas, app }) => {
     if (config.routes === undefined) return { area: null, stop() {} };
     // Loaded here: most configs have no routes.

@@ -8,6 +8,7 @@ import { LogLines } from "../../kernel/observing/log-lines.ts";
 import { AuditOutbox } from "../areas/audit/index.ts";
 import { Capture } from "../areas/backup/continuous/capture/capture.ts";
 import { spoolOf } from "../areas/backup/continuous/index.ts";
+import type { ConfigFile } from "../areas/config-editor/index.ts";
 import { roomBacklogMaxBytes, roomMessageMaxBytes } from "../areas/rooms/index.ts";
 import type { Guide } from "../areas/site/guide/source.ts";
 import { Outboxes, watchedNamespaces } from "../areas/triggers/index.ts";
@@ -35,6 +36,8 @@ export interface PlatformOptions {
   isDrill?: boolean;
   /** Whether prefixes of object stores that belong to another data directory become this one's. */
   takeOver?: boolean;
+  /** The config's file, for edits in the dashboard; null in a product, and where a config is given as an object. */
+  configFile?: ConfigFile | null;
   /** The guide, served below `/docs`; null: not served, as outside of development. */
   guide?: Guide | null;
   logger?: Logger;
@@ -50,7 +53,7 @@ export function openBase(config: PlatformConfig, options: PlatformOptions, stopp
   /** The last lines of the log, for administrators. */
   const logs = new LogLines({ clock, next: options.logger ?? silentLogger });
   const { logger } = logs;
-  const { isDrill = false, takeOver = false, guide = null } = options;
+  const { isDrill = false, takeOver = false, guide = null, configFile = null } = options;
   /** The health checks, to which areas add theirs; `GET /api/health` and `platform doctor` report them. */
   const health = new HealthChecks({
     clock,
@@ -102,6 +105,7 @@ export function openBase(config: PlatformConfig, options: PlatformOptions, stopp
     isDrill,
     takeOver,
     guide,
+    configFile,
     health,
     logs,
     audit,

@@ -4,6 +4,7 @@ import { reasonOf } from "../../kernel/errors.ts";
 import { systemIds } from "../../kernel/ids.ts";
 import { type Logger, silentLogger } from "../../kernel/logger.ts";
 import { requireWhole } from "../areas/backup/work-folder.ts";
+import type { ConfigFile } from "../areas/config-editor/index.ts";
 import { readGuide } from "../areas/site/guide/source.ts";
 import { resolveSecrets } from "../config/secrets/secrets.ts";
 import type { PlatformConfig } from "../config/types.ts";
@@ -38,6 +39,8 @@ export async function openPlatform(
     takeOver?: boolean;
     /** Whether this is `platform dev`, which serves the guide. */
     isDevelopment?: boolean;
+    /** The config's file, for edits in the dashboard. */
+    configFile?: ConfigFile | null;
     /** Receives a newly generated root service key, even when the platform then fails to open. */
     onNewServiceKey?: (serviceKey: string) => void;
   },
@@ -60,6 +63,7 @@ export async function openPlatform(
       isDrill,
       takeOver,
       guide,
+      configFile: options.configFile ?? null,
       logger,
       lock,
       onTaken() {

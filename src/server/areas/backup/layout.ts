@@ -43,6 +43,8 @@ const PASSING = new RegExp(
     // Copies made by an upgrade before it began.
     "\\.db\\.v\\d+(?:\\.new(?:-wal|-shm|-journal)?)?$",
     "^(?:secrets|webhooks|token-keys)\\.json\\.\\d+\\.new$",
+    // What the dashboard's edits of the config can be undone to; the config itself lies elsewhere.
+    "^config-edits\\.json(?:\\.\\d+\\.new)?$",
     // A request of the command line that the server has not yet carried out.
     "^token-keys\\.rotate(?:\\.\\d+\\.new)?$",
     // A restored copy gets certificates and links of its own.

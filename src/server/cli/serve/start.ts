@@ -9,6 +9,7 @@ import type { Logger } from "../../../kernel/logger.ts";
 import { endsWithin } from "../../../kernel/time/stop.ts";
 import { linkAt, noteAddress } from "../../areas/admin/links.ts";
 import { loadConfig } from "../../config/loading/load.ts";
+import { ownProduct } from "../../config/loading/product.ts";
 import type { PlatformConfig } from "../../config/types.ts";
 import type { OpenPlatform } from "../../platform/open.ts";
 import { CommandError } from "../errors.ts";
@@ -40,7 +41,11 @@ export const startCommand = new Command("start")
     const output = redirectConsole(logger);
     const isDrill = drillOf(drill, process.env);
     const loaded = endOnRequest();
-    const { config, warnings } = await loadConfig(file, platformModule);
+    const isDevelopment = isOfDev();
+    const { config, warnings } = await loadConfig(file, platformModule).catch(async (cause: unknown) => {
+      if (isDevelopment) await (await import("../rehearsal/preview.ts")).putBackEdit(file, data, cause);
+      throw cause;
+    });
     loaded();
     const stopped = stopSignal();
     for (const { path, message } of warnings.slice(0, WARNINGS_LOGGED_MAX)) logger.warn(`config: ${path} ${message}`);
@@ -50,6 +55,7 @@ export const startCommand = new Command("start")
     // Loaded after the checks: a wrong option or config is reported without loading all areas.
     const { openPlatform } = await import("../../platform/open.ts");
     const { rehearseBesideServer } = await import("../rehearsal/beside-server.ts");
+    const { configFileOf, noteStart, putBackEdit } = await import("../rehearsal/preview.ts");
     let keyLine = "";
     let platform: OpenPlatform | null = null;
     let endRehearsal = () => {};
@@ -60,7 +66,8 @@ export const startCommand = new Command("start")
         isDrill,
         takeOver,
         logger,
-        isDevelopment: isOfDev(),
+        isDevelopment,
+        configFile: ownProduct() === null ? configFileOf(file, data, isDevelopment) : null,
         onNewServiceKey(serviceKey) {
           keyLine = `\nroot service key: ${serviceKey}`;
         },
@@ -71,6 +78,7 @@ export const startCommand = new Command("start")
       // The server continues even if this output fails.
       output.write(`platform listening on ${url}${keyLine}${link}\n`);
       if (config.admin !== false) noteAddress(data, address);
+      if (isDevelopment) noteStart(file, data);
       // Code ran once so far (scripts/build.ts); from now on compiling it pays off.
       Bun.unsafe.setJITPolicy(1);
       endRehearsal = rehearseBesideServer(config, data, logger);
@@ -79,7 +87,10 @@ export const startCommand = new Command("start")
     } catch (cause) {
       // A generated key is shown once, also when the start fails.
       if (keyLine !== "") output.write(`${keyLine.trimStart()}\n`);
-      if (platform === null && isOfDev()) await reportData(config, data);
+      if (platform === null && isDevelopment) {
+        await reportData(config, data);
+        await putBackEdit(file, data, cause);
+      }
       throw cause;
     } finally {
       endRehearsal();

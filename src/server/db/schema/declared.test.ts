@@ -104,6 +104,19 @@ test("[DB42] changes that would lose or reinterpret data are refused, and every 
   ]);
 });
 
+test("[DB168] a column that no record has a value in goes without a migration, with its index and uniqueness", () => {
+  const unique = column("code", { unique: true });
+  migrate(
+    table("posts", [column("title"), unique, column("extra")], { indexes: [{ fields: ["extra"], unique: false }] }),
+  );
+  sqlite.run("INSERT INTO posts (id, title, code, extra) VALUES ('a', 'x', null, null)");
+  migrate(table("posts", [column("title")]));
+  expect(values("SELECT * FROM posts")).toEqual([["a", "x"]]);
+  migrate(table("posts", [column("title"), column("other")]));
+  sqlite.run("UPDATE posts SET other = ''");
+  expect(problemsOf(table("posts", [column("title")]))).toEqual([expect.stringContaining("posts.other: is no longer")]);
+});
+
 test("[DB42] another declared type over the same SQL type is a change of type", () => {
   const flags = (kind: string) => ({
     ...table("posts", [column("flag", { type: "INTEGER" })]),

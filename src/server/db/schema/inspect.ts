@@ -58,6 +58,16 @@ export function countWhere(sqlite: Database, table: string, condition = "1"): nu
   return row?.n ?? 0;
 }
 
+/** Reports whether a column has no value in any row. `kind`: that of its field; several references are `[]` where there are none. */
+export function hasNoValue(
+  sqlite: Database,
+  table: string,
+  { column, kind }: { column: string; kind?: string | undefined },
+) {
+  const empty = kind === "references" ? `COALESCE(${quote(column)}, '[]') = '[]'` : `${quote(column)} IS NULL`;
+  return sqlite.query(`SELECT 1 FROM ${quote(table)} WHERE NOT (${empty}) LIMIT 1`).get() === null;
+}
+
 export function isEmpty(sqlite: Database, table: string): boolean {
   return sqlite.query(`SELECT 1 FROM ${quote(table)} LIMIT 1`).get() === null;
 }

@@ -5,6 +5,7 @@ import {
   type ActualColumn,
   countDuplicates,
   countWhere,
+  hasNoValue,
   isEmpty,
   readColumns,
   readIndexNames,
@@ -45,7 +46,14 @@ export function planTable(sqlite: Database, input: PlanInput, where: string): { 
   const actual = new Map(readColumns(sqlite, table.name).map((column) => [column.name, column]));
   const plan: TablePlan = { table, addColumns: [], rebuild: isMigrated || isAltered, fillColumns: [] };
 
-  problems.push(...lostColumns({ table, stored, actual, where }));
+  const declared = new Set(table.columns.map((column) => column.name));
+  const unused = [...actual.keys()].filter(
+    (column) => !declared.has(column) && hasNoValue(sqlite, table.name, { column, kind: stored?.columnKinds[column] }),
+  );
+  // Nothing is lost with a column that has no value: the rebuild leaves it out.
+  if (unused.length > 0) plan.rebuild = true;
+  const lost = new Map([...actual].filter(([name]) => !unused.includes(name)));
+  problems.push(...lostColumns({ table, stored, actual: lost, where }));
   if (stored !== null && stored.kind !== table.kind && !isMigrated) {
     problems.push(
       `${where}: was declared as ${stored.kind} and is now ${table.kind}; a migration has to convert its records`,
