@@ -200,3 +200,36 @@ export default`,
   expect(shown).toMatchObject({ undoable: 0, putBack });
   await server.platform.stop();
 });
+
+test("[CE10] [CE11] what is added has no access, and fields of the table of users are edited too", async () => {
+  const people = CONFIG.replace(
+    "databases:",
+    'auth: { users: { in: "shared", schema: { bio: { type: "text" } } } },\n  databases:',
+  );
+  const server = await editedServer(people);
+  const edits = [
+    { do: "addTable", namespace: "shared", table: "tasks" },
+    { do: "addBucket", bucket: "pictures" },
+    { do: "addField", namespace: "shared", table: "users", field: "city", spec: { type: "string" } },
+  ];
+  expect((await server.edit(edits, { write: true })).status).toBe(200);
+  await server.started(2);
+  expect(server.text()).toContain('city: { type: "string" }');
+  expect((await server.request("GET", "/api/db/shared/tables/tasks")).status).toBe(200);
+  for (const path of ["/api/db/shared/tables/tasks", "/api/storage/pictures"]) {
+    expect((await fetch(`${server.address()}${path}`)).status).toBe(401);
+  }
+  await server.platform.stop();
+});
+
+test("[CE20] beyond ten requests that wait, edits are 503, and a config beyond 256 KiB is 409", async () => {
+  const server = await editedServer(CONFIG);
+  const answers = await Promise.all(Array.from({ length: 15 }, () => server.edit([due])));
+  const statuses = answers.map(({ status }) => status).toSorted((one, other) => one - other);
+  expect(statuses).toEqual([...Array(10).fill(200), ...Array(5).fill(503)]);
+  writeFileSync(server.platform.configFile, `${CONFIG}\n// ${"x".repeat(256 * 1024)}`);
+  await server.started(2);
+  const { status, body } = await server.edit([due]);
+  expect([status, body.message]).toEqual([409, expect.stringContaining("is edited up to 262144")]);
+  await server.platform.stop();
+});

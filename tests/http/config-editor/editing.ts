@@ -26,6 +26,8 @@ export interface EditedServer {
   source(): Promise<{ revision: string; undoable: number; putBack: object | null }>;
   /** Returns the config's text. */
   text(): string;
+  /** Returns the newest server's address. */
+  address(): string;
   /** Resolves when `dev` has started as many servers. */
   started(count: number): Promise<void>;
 }
@@ -50,6 +52,7 @@ export async function editedServer(config: string): Promise<EditedServer> {
     source: async () =>
       (await request<Awaited<ReturnType<EditedServer["source"]>>>("GET", "/api/admin/config/source")).body,
     text: () => readFileSync(platform.configFile, "utf8"),
+    address: () => urls().at(-1) ?? "",
     started: (count) => until(`dev has started ${count} servers`, () => urls().length >= count),
   };
 }

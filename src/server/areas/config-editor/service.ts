@@ -5,10 +5,10 @@ import type { Edit, Problem } from "./edits/edit.ts";
 import { type PutBack, readHistory, revisionOf, writeHistory } from "./history.ts";
 import { PREVIEWS_WAITING_MAX, PROBLEMS_MAX } from "./limits.ts";
 
-/** What a config would mean, as found by loading it in another process. */
+/** The outcome of loading a config in another process. */
 export interface Tried {
   problems: Problem[];
-  /** What it means for the stored records; null where there is no data directory. */
+  /** The comparison with the stored records; null where the config could not be loaded. */
   data: { files: number; unfit: number; notes: string[] } | null;
 }
 

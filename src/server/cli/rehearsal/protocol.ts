@@ -6,7 +6,7 @@ export const REHEARSAL_JOB_COMMAND = "rehearsal-job";
 /** The command that tries an edited config. */
 export const PREVIEW_JOB_COMMAND = "preview-job";
 
-/** What the process that tries a config gets. */
+/** The input of the process that tries a config. */
 export interface PreviewJob {
   file: string;
   dataDirectory: string;

@@ -90,19 +90,19 @@ test("[CE4] a member of an object on one line stays there while the line is shor
         } },`);
 });
 
-test("[CE4] tables, namespaces and buckets are added with the indentation that is there", async () => {
+test("[CE4] [CE10] tables, namespaces and buckets are added without access, with the indentation that is there", async () => {
   const tabbed = "export default {\n\tdatabases: {\n\t\tshared: {\n\t\t\ttables: {},\n\t\t},\n\t},\n};\n";
   const { source } = await applyEdits(tabbed, [
     { do: "addTable", namespace: "shared", table: "posts" },
     { do: "addBucket", bucket: "pictures" },
     { do: "addNamespace", namespace: "teams", instance: true },
   ]);
-  expect(source).toContain("\t\t\t\tposts: {\n");
+  expect(source).toContain("\t\t\t\tposts: {\n\t\t\t\t  schema: {},\n\t\t\t\t  access: {},\n\t\t\t\t},\n");
   expect(source).toContain("\tstorage: {\n");
   expect(source).toContain("\t\tteams: {\n");
 });
 
-test("[CE8] edits that name what is not there, or is there already, name the edit and its member", async () => {
+test("[CE8] [CE11] edits that name what is not there, or is there already, name the edit and its member", async () => {
   const cases: [edit: Edit, member: string, words: string][] = [
     [{ do: "addTable", namespace: "nope", table: "posts" }, "namespace", 'no namespace "nope"'],
     [{ do: "addTable", ...at }, "table", "already"],
@@ -137,6 +137,22 @@ test("[CE8] edits that name what is not there, or is there already, name the edi
       'no field "nope"',
     ],
     [{ do: "setRule", ...at, rule: "read", template: "members" }, "options.table", "must name"],
+    [
+      { do: "setRule", ...at, rule: "read", template: "owner", options: { field: "createdAt" } },
+      "options.field",
+      "for ids of users",
+    ],
+    [
+      {
+        do: "setRule",
+        ...at,
+        rule: "read",
+        template: "members",
+        options: { table: "members", userField: "userId", match: { taskId: "createdAt" } },
+      },
+      "options.match.taskId",
+      "of different types",
+    ],
     [
       { do: "setRule", ...at, rule: "read", template: "members", options: { table: "members", userField: "nope" } },
       "options.userField",

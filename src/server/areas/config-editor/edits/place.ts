@@ -22,8 +22,15 @@ export interface Edited {
   migration?: string;
   /** Places that the edit leaves as they are and that a person should look at. */
   warnings?: string[];
-  /** What would not hold in the edited config. */
+  /** Problems that the edited config has. */
   problems?: Problem[];
+}
+
+/** A rule as text, with the names that it needs from "platform" and what would not hold in it. */
+export interface RuleText {
+  text: string;
+  splices: readonly Splice[];
+  problems: readonly string[];
 }
 
 /** Returns an error about a member of the edit with this number. */

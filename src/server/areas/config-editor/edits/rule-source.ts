@@ -6,8 +6,7 @@ import { walk } from "../syntax/literals.ts";
 import { membersOf, objectOf } from "../syntax/objects.ts";
 import { bareOf, endOf, startOf } from "../syntax/source.ts";
 import type { EditOf } from "./edit.ts";
-import type { Editing, TablePlace } from "./place.ts";
-import type { RuleText } from "./rules.ts";
+import type { Editing, RuleText, TablePlace } from "./place.ts";
 
 type RuleFunction = ArrowFunctionExpression | FunctionExpression;
 

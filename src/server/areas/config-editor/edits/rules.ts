@@ -5,13 +5,6 @@ import { type Edited, type Editing, type TablePlace, tableOf } from "./place.ts"
 import { givenRule } from "./rule-source.ts";
 import { templateRule } from "./templates.ts";
 
-/** A rule as text, with the names that it needs from "platform" and what would not hold in it. */
-export interface RuleText {
-  text: string;
-  splices: readonly Splice[];
-  problems: readonly string[];
-}
-
 /** Sets a rule of a table by a template or by its text. */
 export function setRule(editing: Editing<EditOf<"setRule">>): Edited {
   const { source, edit, fault } = editing;

@@ -17,7 +17,7 @@ export function printValue(value: unknown, indent = "", taken = indent.length): 
 /** Prints an object or a list with a line for each member, and anything else on one line. */
 export function printBlock(value: unknown, indent: string): string {
   if (typeof value !== "object" || value === null) return printLine(value);
-  const inner = indent + INDENT;
+  const inner = indent + (indent.includes("\t") ? "\t" : INDENT);
   const entries = Array.isArray(value)
     ? value.map((entry) => printValue(entry, inner))
     : Object.entries(value).map(([name, own]) => {
