@@ -97,7 +97,7 @@ test("[CE4] [CE10] tables, namespaces and buckets are added without access, with
     { do: "addBucket", bucket: "pictures" },
     { do: "addNamespace", namespace: "teams", instance: true },
   ]);
-  expect(source).toContain("\t\t\t\tposts: {\n\t\t\t\t  schema: {},\n\t\t\t\t  access: {},\n\t\t\t\t},\n");
+  expect(source).toContain("\t\t\t\tposts: {\n\t\t\t\t\tschema: {},\n\t\t\t\t\taccess: {},\n\t\t\t\t},\n");
   expect(source).toContain("\tstorage: {\n");
   expect(source).toContain("\t\tteams: {\n");
 });
