@@ -1,0 +1,55 @@
+"""The Python client of Platform: `Client` and `AsyncClient`."""
+
+from ._async._auth import AsyncAuth
+from ._async._changes import AsyncChanges
+from ._async._client import AsyncClient
+from ._async._storage import AsyncBucket
+from ._async._tables import AsyncDatabase, AsyncQuery, AsyncSearch, AsyncTable
+from ._errors import FieldProblem, PlatformError
+from ._filters import add, all_of, any_of, delete_field, field, increment, none, not_, remove, some
+from ._sync._auth import Auth
+from ._sync._changes import Changes
+from ._sync._client import Client
+from ._sync._storage import Bucket
+from ._sync._tables import Database, Query, Search, Table
+from ._types import BatchResult, Change, FileEntry, FilePage, Page, User, WriteCounts
+
+__version__ = "0.2.0"
+
+__all__ = [
+    "AsyncAuth",
+    "AsyncBucket",
+    "AsyncChanges",
+    "AsyncClient",
+    "AsyncDatabase",
+    "AsyncQuery",
+    "AsyncSearch",
+    "AsyncTable",
+    "Auth",
+    "BatchResult",
+    "Bucket",
+    "Change",
+    "Changes",
+    "Client",
+    "Database",
+    "FieldProblem",
+    "FileEntry",
+    "FilePage",
+    "Page",
+    "PlatformError",
+    "Query",
+    "Search",
+    "Table",
+    "User",
+    "WriteCounts",
+    "add",
+    "all_of",
+    "any_of",
+    "delete_field",
+    "field",
+    "increment",
+    "none",
+    "not_",
+    "remove",
+    "some",
+]
