@@ -40,6 +40,11 @@ export class TurnBudget {
     this.#arm();
   }
 
+  /** Resolves in a later turn; whoever was waiting longer may have used its time up. */
+  next(): Promise<void> {
+    return new Promise((resolve) => this.wait(resolve));
+  }
+
   #arm(): void {
     if (this.#isArmed) return;
     this.#isArmed = true;

@@ -4,6 +4,7 @@ import type { Clock } from "../../kernel/clock.ts";
 import { type AppError, serverStopping } from "../../kernel/errors.ts";
 import { type Ids, systemIds } from "../../kernel/ids.ts";
 import { Scheduler } from "../../kernel/time/scheduler.ts";
+import { TurnBudget } from "../../kernel/time/turn-budget.ts";
 import { createDirectorySync } from "../disk/directory-sync.ts";
 import type { AuditSink } from "./audit/types.ts";
 import type { CommitCapture } from "./capture/types.ts";
@@ -29,6 +30,8 @@ export interface StorageEngineOptions {
   onFailure?(path: string, cause: unknown): void;
   /** Syncs the WAL. Default fs.fdatasync; tests delay it or make it fail. */
   syncFile?: SyncFile;
+  /** Bounds the time of all files' transactions in one turn of the event loop. Tests simulate its clock. */
+  turns?: TurnBudget;
   /** Limit of open descriptors. Default: the limit of the process. */
   descriptorLimit?: number;
   /** Takes the audit entries of writes. Absent: nothing is audited. */
@@ -44,6 +47,7 @@ const MIGRATION_PLACES = 8;
 class Engine implements StorageEngine {
   readonly clock: Clock;
   readonly descriptorLimit: number;
+  readonly turns: TurnBudget;
   readonly #reserve: DescriptorReserve;
   readonly #options: StorageEngineOptions;
   readonly #queries: LongReads;
@@ -67,6 +71,7 @@ class Engine implements StorageEngine {
     this.clock = options.clock;
     this.descriptorLimit = options.descriptorLimit ?? descriptorLimit();
     this.#order = new CommitOrder(options.clock);
+    this.turns = options.turns ?? new TurnBudget();
     this.#reserve = new DescriptorReserve(this.descriptorLimit, options.clock);
     this.#queries = new LongReads({
       clock: options.clock,
@@ -158,6 +163,7 @@ class Engine implements StorageEngine {
       indexer: this.#indexer,
       order: this.#order,
       refusal: () => this.refusal,
+      turns: this.turns,
       inIndexTurn: (work) => this.#indexing.inTurn(work),
       onFailure: (failedPath, cause) => this.#options.onFailure?.(failedPath, cause),
       onClose: () => this.#files.delete(absolute),

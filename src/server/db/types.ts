@@ -3,6 +3,7 @@ import type { Clock } from "../../kernel/clock.ts";
 import type { AppError } from "../../kernel/errors.ts";
 import type { JsonObject } from "../../kernel/json/json.ts";
 import type { AuditActor } from "../../kernel/observing/request-trace.ts";
+import type { TurnBudget } from "../../kernel/time/turn-budget.ts";
 import type { AboutChange, AuditedChange } from "./audit/types.ts";
 import type { Actor, Cause, Origin, OutboxRow } from "./outbox/types.ts";
 import type { HighlightRequest, PageBounds, RankRequest, SqlValue } from "./reads/requests.ts";
@@ -261,6 +262,8 @@ export interface StorageEngine {
   readonly clock: Clock;
   /** Maximum number of open file descriptors of this process. */
   readonly descriptorLimit: number;
+  /** Bounds the time that transactions of all files, and trials of first writes, take in one turn of the event loop. */
+  readonly turns: TurnBudget;
   /** Opens or creates the file; its directory must exist. Errors name the path and the problem. */
   open(path: string, options: OpenOptions): OpenedFile;
   /**

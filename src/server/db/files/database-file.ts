@@ -4,6 +4,7 @@ import type { Clock } from "../../../kernel/clock.ts";
 import { type AppError, serverStopping } from "../../../kernel/errors.ts";
 import type { Ids } from "../../../kernel/ids.ts";
 import { inPhase } from "../../../kernel/observing/request-trace.ts";
+import type { TurnBudget } from "../../../kernel/time/turn-budget.ts";
 import type { DirectorySync } from "../../disk/directory-sync.ts";
 import { FileAudit } from "../audit/file-audit.ts";
 import type { AuditSink } from "../audit/types.ts";
@@ -61,6 +62,8 @@ export interface FileDependencies {
   order: CommitOrder;
   /** Returns why no file takes writes; null: they do. */
   refusal: () => AppError | null;
+  /** Bounds the time of all files' transactions in one turn of the event loop. */
+  turns: TurnBudget;
   /** Runs indexing slices of all files one at a time. */
   inIndexTurn: <T>(work: () => Promise<T>) => Promise<T>;
   onFailure: (path: string, cause: unknown) => void;
@@ -222,21 +225,18 @@ export class OpenFile implements OpenedFile {
       this.#audit = new FileAudit(this.sqlite, this.#statements, { sink: audit, ids: dependencies.ids, commits: gate });
     }
     this.#writer = new Writer({
+      ...dependencies, // `clock`, `order`, `turns`, `refusal` and `onSync`
       audit: this.#auditOf(audit?.placeOf(path)),
       sqlite: this.sqlite,
       statements: this.#statements,
       counts: this.#counts,
       gate,
-      order: dependencies.order,
-      refusal: dependencies.refusal,
       reads: this.#reads,
       sync,
-      clock: dependencies.clock,
       onChange: this.#announcing(options),
       onCommit: options.onCommit,
       outbox: options.outbox,
       onFailure,
-      onSync: dependencies.onSync,
       onFinal: () => this.#noteFailed(),
       onPendingText: () => this.#indexer.wake(),
       mayBegin: () => this.#checkpoints.mayBegin(),

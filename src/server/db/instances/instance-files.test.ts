@@ -4,8 +4,10 @@ import fs, { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { testClock } from "../../../../tests/support/clock.ts";
+import { countTurns } from "../../../../tests/support/event-loop.ts";
 import { until } from "../../../../tests/support/index.ts";
 import { systemClock } from "../../../kernel/clock.ts";
+import { TurnBudget } from "../../../kernel/time/turn-budget.ts";
 import { createStorageEngine } from "../engine.ts";
 import { boundsOf, DescriptorReserve } from "../files/descriptors.ts";
 import { RESERVE_REFILL_MS } from "../limits.ts";
@@ -365,4 +367,52 @@ test("[DB103] however often the reserve is used while there are no descriptors, 
   clock.advance(RESERVE_REFILL_MS);
   expect(clock.waiting).toBe(0);
   reserve.close();
+});
+
+test("[DB365] transactions of many files, and trials of first writes, share the time of a turn, and follow in order", async () => {
+  let now = 0;
+  // Each piece of work takes a millisecond: the clock is asked before and after it.
+  const turns = new TurnBudget({ now: () => now++ });
+  const busy = createStorageEngine({ clock: systemClock, turns });
+  const ids = Array.from({ length: 40 }, (_, n) => `i${String(n).padStart(2, "0")}`);
+  const loop = countTurns();
+  let done: { turn: number; id: string }[] = [];
+  const clubs = createInstanceFiles(busy, {
+    directory: join(directory, "busy"),
+    bounds: boundsOf(100),
+    declaration,
+    onCommit: (id) => done.push({ turn: loop.turn, id }),
+  });
+  const writeAll = (value: string, onRun: (id: string) => void) =>
+    Promise.all(
+      ids.map((id) =>
+        clubs.get(id, { create: true })?.write((tx) => {
+          onRun(id);
+          tx.query("INSERT INTO items VALUES (?)").run(value);
+          tx.change({ table: "items", id: value, before: null, after: { id: value } });
+        }),
+      ),
+    );
+  const mostInTurn = () =>
+    Math.max(
+      ...Map.groupBy(done, ({ turn }) => turn)
+        .values()
+        .map((all) => all.length),
+    );
+  const ran = new Set<string>();
+  const tried: typeof done = [];
+  await writeAll("1", (id) => {
+    if (!ran.has(id)) tried.push({ turn: loop.turn, id });
+    ran.add(id);
+  });
+  done = tried;
+  // What counts turns is called among them, so that it sees two halves.
+  expect(mostInTurn()).toBeLessThanOrEqual(8);
+  done = [];
+  await writeAll("2", () => {});
+  expect(done.map(({ id }) => id)).toEqual(ids);
+  expect(mostInTurn()).toBeLessThanOrEqual(8);
+  loop.stop();
+  await clubs.close();
+  await busy.stop();
 });

@@ -220,9 +220,10 @@ class Instances implements InstanceFiles, InstanceUses {
     if (creation !== null && !this.exists(id)) await creation.mayCreate();
     // Concurrent first writes all belong to a new instance and need no right to open one.
     if (creation !== null && this.exists(id) && !this.#beginning.has(id)) await creation.mayOpen();
+    const { turns } = this.#engine;
+    while (!(this.exists(id) || turns.hasTime)) await turns.next();
     if (this.exists(id)) return this.withRoom(id, (file) => file.write(work));
-    this.#rehearsal ??= new Rehearsal(this.#migrate);
-    const { result, isChange } = this.#rehearsal.run(work);
+    const { result, isChange } = this.#tried(work);
     if (!isChange) return result;
     const create = () => this.withRoom(id, (file) => file.write(work));
     this.#beginning.add(id);
@@ -230,6 +231,18 @@ class Instances implements InstanceFiles, InstanceUses {
       return await (this.#creating?.run(id, creation?.creator ?? null, create) ?? create());
     } finally {
       this.#beginning.delete(id);
+    }
+  }
+
+  /** Tries the first write to an instance. Errors: those of `work`. */
+  #tried<T>(work: (tx: Transaction) => Sync<T>): { result: T; isChange: boolean } {
+    const { turns } = this.#engine;
+    const startedAt = turns.now();
+    try {
+      this.#rehearsal ??= new Rehearsal(this.#migrate);
+      return this.#rehearsal.run(work);
+    } finally {
+      turns.charge(turns.now() - startedAt);
     }
   }
 

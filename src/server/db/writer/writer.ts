@@ -3,6 +3,7 @@ import type { Clock, Millis } from "../../../kernel/clock.ts";
 import { AppError, isDiskFull, serverStopping } from "../../../kernel/errors.ts";
 import type { RequestTrace } from "../../../kernel/observing/request-trace.ts";
 import { currentTrace, traced } from "../../../kernel/observing/request-trace.ts";
+import type { TurnBudget } from "../../../kernel/time/turn-budget.ts";
 import type { FileAudit } from "../audit/file-audit.ts";
 import type { AuditText } from "../audit/types.ts";
 import { WriteAudits } from "../audit/write-audits.ts";
@@ -39,6 +40,8 @@ export interface WriterOptions {
   reads: ReadTransaction;
   sync: WalSync;
   clock: Clock;
+  /** Bounds the time of all files' transactions in one turn of the event loop. */
+  turns: TurnBudget;
   onChange: ChangeListener | undefined;
   /** Called with the changes of a transaction as soon as it is committed, and before its sync: readers can see them. */
   onCommit: CommitListener | undefined;
@@ -147,20 +150,29 @@ export class Writer {
     if (this.#isScheduled || this.#holds > 0 || this.waiting === 0) return;
     this.#isScheduled = true;
     // Runs after this turn's I/O callbacks, so that all writes of the turn share the transaction.
-    setImmediate(() => {
-      this.#isScheduled = false;
-      if (this.#holds > 0 || this.#failure !== null || !this.#options.mayBegin()) return;
-      this.#transact();
-      this.#schedule();
-      this.#syncNext();
-      try {
-        this.#options.afterCommit();
-      } catch (error) {
-        this.#options.onFailure(error);
-      }
-      this.#noticeIdle();
-    });
+    setImmediate(this.#begin);
   }
+
+  readonly #begin = (): void => {
+    const { turns, mayBegin, afterCommit, onFailure } = this.#options;
+    if (!turns.hasTime) {
+      turns.wait(this.#begin);
+      return;
+    }
+    this.#isScheduled = false;
+    if (this.#holds > 0 || this.#failure !== null || !mayBegin()) return;
+    const startedAt = turns.now();
+    this.#transact();
+    this.#schedule();
+    this.#syncNext();
+    try {
+      afterCommit();
+    } catch (error) {
+      onFailure(error);
+    }
+    this.#noticeIdle();
+    turns.charge(turns.now() - startedAt);
+  };
 
   #transact(): void {
     const { sqlite, statements, counts, gate, order, reads } = this.#options;

@@ -65,7 +65,7 @@ export class RoomMeter {
   /** Runs steps over several turns of the event loop and charges their time. Does not wait for the room's own share. */
   async run<T>(steps: Generator<void, T>): Promise<T> {
     for (;;) {
-      while (!this.#turn.hasTime) await new Promise<void>((resolve) => this.#turn.wait(resolve));
+      while (!this.#turn.hasTime) await this.#turn.next();
       const step = this.measure(() => steps.next());
       if (step.done === true) return step.value;
     }
