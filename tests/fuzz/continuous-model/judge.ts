@@ -1,15 +1,11 @@
-import {
-  type Archive,
-  loadArchive,
-  readSegment,
-  segmentsOf,
-} from "../../../src/server/areas/backup/continuous/format/archive.ts";
+import { Archive, loadArchive } from "../../../src/server/areas/backup/continuous/format/archive.ts";
 import { readContainer } from "../../../src/server/areas/backup/continuous/format/container.ts";
 import { decodeEntries } from "../../../src/server/areas/backup/continuous/format/entries.ts";
 import type { CopyDescription, StoredFile } from "../../../src/server/areas/backup/continuous/format/manifest.ts";
 import { applyDifference, hashText, pageHash } from "../../../src/server/areas/backup/continuous/format/pages.ts";
 import { filesAt } from "../../../src/server/areas/backup/continuous/restore/databases.ts";
 import { momentOf, rangeOf } from "../../../src/server/areas/backup/continuous/restore/moment.ts";
+import { applySources, type Wanted } from "../../../src/server/areas/backup/continuous/restore/sources.ts";
 import type { Store } from "../../../src/server/areas/backup/continuous/store/store.ts";
 import type { Random } from "../../support/random.ts";
 import { areEqual, PAGE_BYTES, type Pages } from "./simulated-file.ts";
@@ -19,48 +15,66 @@ class Wrong extends Error {}
 
 type Restored = Map<string, { pages: Pages; file: StoredFile; base: StoredFile["fulls"][number] }>;
 
-/** Reads a moment by what docs/continuous-format.md says, in memory. */
+interface Target extends Wanted {
+  file: StoredFile;
+  /** null: its base has not come yet. */
+  hashes: Pages | null;
+}
+
+/**
+ * Reads a moment by what docs/continuous-format.md says, in memory: with merged objects, and from the segments alone, which has to be
+ * the same.
+ */
 async function restore(store: Store, archive: Archive, place: number | null): Promise<Restored> {
-  const restored: Restored = new Map();
-  const byId = new Map<
-    string,
-    { pages: Uint8Array<ArrayBuffer>[] | null; file: StoredFile; base: StoredFile["fulls"][number] }
-  >();
+  const restored = await restoreBy(store, archive, place);
+  const alone = await restoreBy(store, new Archive({ ...archive.manifest, merged: [] }), place);
+  for (const [path, { pages }] of alone) {
+    const other = restored.get(path)?.pages;
+    if (other === undefined || !areEqual(other, pages)) throw new Wrong(`merged objects make another state of ${path}`);
+  }
+  return restored;
+}
+
+export async function restoreBy(store: Store, archive: Archive, place: number | null): Promise<Restored> {
+  const byId = new Map<string, Target>();
   for (const file of filesAt(archive, place)) {
     const base = file.fulls.findLast((copy) => place === null || copy.place <= place);
     if (base === undefined) throw new Wrong(`${file.path} has no copy`);
-    const target = { file, base, pages: base.isSegment ? null : await readCopy(store, base) };
+    const target = { file, base, place, hashes: base.isSegment ? null : await readCopy(store, base) };
     for (const id of [file.id, ...file.formerIds]) byId.set(id, target);
   }
-  for await (const { key, sha256 } of segmentsOf(store, archive.manifest)) {
-    const segment = await readSegment(store, key, sha256);
-    if (segment === null) throw new Wrong(`${key} is missing`);
-    for (const part of segment.description.parts) {
-      const target = byId.get(part.id);
-      if (target === undefined) continue;
-      const block = new Uint8Array(Bun.zstdDecompressSync(segment.block(part)));
-      for (const { head, pages } of decodeEntries(key, block)) {
-        const isBase = head.kind === "full" && head.place === target.base.place && head.number === target.base.number;
-        if (place !== null && head.place > place) continue;
-        if (target.pages === null ? !isBase : head.place <= target.base.place) continue;
-        const former: Uint8Array<ArrayBuffer>[] = head.kind === "full" ? [] : (target.pages ?? []);
-        const next = Array.from({ length: head.pages }, (_, index) => former[index] ?? new Uint8Array(PAGE_BYTES));
-        for (const [index, [page, base, result]] of head.changed.entries()) {
-          const content = pages.slice(index * PAGE_BYTES, (index + 1) * PAGE_BYTES);
-          if (base !== null) applyDifference(content, former[page - 1] ?? new Uint8Array(PAGE_BYTES));
-          if (hashText(pageHash(page, content)) !== result)
-            throw new Wrong(`${head.number} of ${part.path}: page ${page}`);
-          next[page - 1] = content;
-        }
-        target.pages = next;
-      }
-    }
-  }
-  for (const { file, base, pages } of byId.values()) {
+  const { manifest } = archive;
+  await applySources({
+    store,
+    manifest,
+    targets: byId,
+    apply: (name, block, of) => apply(name, block, of),
+    onProgress() {},
+  });
+  const restored: Restored = new Map();
+  for (const { file, base, hashes: pages } of byId.values()) {
     if (pages === null) throw new Wrong(`${file.path} has no base`);
     restored.set(file.path, { pages, file, base });
   }
   return restored;
+}
+
+function apply(name: string, block: Uint8Array<ArrayBuffer>, target: Target): void {
+  for (const { head, pages } of decodeEntries(name, block)) {
+    const { base, place, hashes: former } = target;
+    const isBase = head.kind === "full" && head.place === base.place && head.number === base.number;
+    if (place !== null && head.place > place) continue;
+    if (former === null ? !isBase : head.place <= base.place) continue;
+    const left = head.kind === "full" ? [] : (former ?? []).slice(0, head.merged?.least ?? head.pages);
+    const next = Array.from({ length: head.pages }, (_, index) => left[index] ?? new Uint8Array(PAGE_BYTES));
+    for (const [index, [page, baseHash, result]] of head.changed.entries()) {
+      const content = pages.slice(index * PAGE_BYTES, (index + 1) * PAGE_BYTES);
+      if (baseHash !== null) applyDifference(content, next[page - 1] ?? new Uint8Array(PAGE_BYTES));
+      if (hashText(pageHash(page, content)) !== result) throw new Wrong(`${head.number} of ${name}: page ${page}`);
+      next[page - 1] = content;
+    }
+    target.hashes = next;
+  }
 }
 
 async function readCopy(

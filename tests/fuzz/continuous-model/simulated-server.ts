@@ -75,6 +75,9 @@ class UncheckedBases extends Bases {
   }
 }
 
+/** Times for which merged objects stand: histories last some hundreds of milliseconds. */
+const MERGED_SPANS_MS = [10, 100, 400];
+
 /** A server with its databases, disk and clock, and the process that stores: everything but that process is simulated. */
 export class SimulatedServer {
   readonly store: SimulatedStore;
@@ -391,7 +394,7 @@ export class SimulatedServer {
     };
   }
 
-  #parts(): ShipParts & { clock: ConstructorClock; ids: SimulatedIds; bases: Bases } {
+  #parts(): ShipParts & { clock: ConstructorClock; ids: SimulatedIds; bases: Bases; mergedSpansMs: readonly number[] } {
     const { store } = this;
     const tables: ShipParts["tables"] = {
       read: (id, entry) => {
@@ -413,6 +416,7 @@ export class SimulatedServer {
       contents: () => ({ add() {}, settle: async () => {}, reconcile: async () => {}, missing: [] }),
       clock: { now: () => this.now, after: () => () => {} },
       ids: { uuid: () => this.#uuid(), secret: () => this.#uuid() },
+      mergedSpansMs: MERGED_SPANS_MS,
       bases: this.#off === "base check" ? new UncheckedBases(0) : new Bases(BASES_MAX_BYTES / 4096),
     };
   }

@@ -52,7 +52,8 @@ def apply(pages, head, body):
     size = head["pageBytes"]
     if head["before"] is not None and head["before"] != checksum(pages):
         sys.exit("an entry does not follow the state before it")
-    for number in [number for number in pages if number > head["pages"]]:
+    least = head.get("merged", {}).get("least", head["pages"])
+    for number in [number for number in pages if number > least]:
         del pages[number]
     for number in range(1, head["pages"] + 1):
         pages.setdefault(number, bytes(size))
@@ -78,6 +79,19 @@ def entries(block):
         start = end
 
 
+def sources(manifest, keys, base):
+    """Yields the largest objects that stand for the segments, where they begin behind the base."""
+    after = 0
+    for key in keys:
+        counter = int(key.split("/")[1][:12])
+        if counter < after:
+            continue
+        fitting = [one for one in manifest["merged"] if one["first"] == counter and one["firstPlace"] > base["place"]]
+        widest = max(fitting, key=lambda one: one["last"], default={"key": key, "last": counter})
+        after = widest["last"] + 1
+        yield widest["key"]
+
+
 def main(folder, name, output):
     _, manifest = read(os.path.join(folder, "manifest"))
     files = [file for file in manifest["files"] if file["path"] == name and file["removed"] is None]
@@ -96,7 +110,7 @@ def main(folder, name, output):
             break
         keys.append(key)
     pages = None if base["isSegment"] else load_copy(os.path.join(folder, base["key"]), base["sha256"])
-    for key in keys:
+    for key in sources(manifest, keys, base):
         data, description = read(os.path.join(folder, key))
         for part in description["parts"]:
             if part["id"] not in ids:

@@ -63,3 +63,11 @@ export const VERIFY_BATCH_BYTES = 1024 ** 3;
 export const VERIFY_ROUNDS = 4;
 /** Idle time after which the process of the verification ends. */
 export const VERIFY_IDLE_MS = SECOND_MS;
+/** Times for which one object stands for all segments: the last version of each page in a minute, an hour and a day. */
+export const MERGED_SPANS_MS = [MINUTE_MS, HOUR_MS, DAY_MS] as const;
+/** Bytes of pages in memory after which such an object ends early. */
+export const MERGED_MAX_BYTES = 12 * 1024 ** 2;
+/** Time of a pass for merging what the store has. */
+export const MERGE_PASS_MS = 50;
+/** Delay after a merge that has failed. */
+export const MERGE_RETRY_MS = MINUTE_MS;

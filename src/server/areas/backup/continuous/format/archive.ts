@@ -152,6 +152,9 @@ export const factsOf = (key: string, { description, sha256, bytes }: Omit<Segmen
   from: description.from,
   to: description.to,
   place: description.place,
+  firstPlace: description.parts
+    .flatMap(({ entries }) => entries)
+    .reduce((least, { place }) => Math.min(least, place), description.place),
   files: description.parts.map(({ id, entries }) => [id, entries.at(-1)?.number ?? 0]),
 });
 
@@ -181,7 +184,10 @@ export const lastOf = ({ segments, lastIndexed }: Manifest): { counter: number; 
   segments.at(-1) ?? lastIndexed;
 
 /** Yields all segments of an archive in order. Errors: BackupError if an index is missing or damaged. */
-export async function* segmentsOf(store: Store, { indexes, segments }: Manifest): AsyncGenerator<SegmentFacts> {
+export async function* segmentsOf(
+  store: Store,
+  { indexes, segments }: Pick<Manifest, "indexes" | "segments">,
+): AsyncGenerator<SegmentFacts> {
   for (const { key, sha256 } of indexes) {
     const name = `${store.name} ${key}`;
     const bytes = await store.read(key);

@@ -8,8 +8,9 @@ export type ChangedPage = readonly [page: number, base: string | null, result: s
  * - `commit`: one commit of the file.
  * - `scan`: what a comparison of the whole file has found; stands for all commits between.
  * - `full`: every page of the file.
+ * - `merged`: what consecutive entries have changed, in an object that stands for several segments.
  */
-export type EntryKind = "commit" | "scan" | "full";
+export type EntryKind = "commit" | "scan" | "full" | "merged";
 
 /** State of a file that an entry makes. */
 export interface Position {
@@ -33,6 +34,8 @@ export interface EntryHead extends Position {
   /** Hash of the former entry's line, or of the copy that it leads on from; null for a full copy. */
   previous: string | null;
   changed: readonly ChangedPage[];
+  /** Place of the first entry, hash of the last one's line, and least number of pages in between; of a `merged` one only. */
+  merged?: { firstPlace: number; last: string; least: number };
 }
 
 export interface Entry {

@@ -1,6 +1,7 @@
 import { BackupError } from "../../types.ts";
 import { readContainer, type Span } from "./container.ts";
 import type { Position } from "./entries.ts";
+import type { MergedFacts } from "./merged.ts";
 
 export const FORMAT = "platform-continuous";
 export const FORMAT_VERSION = 1;
@@ -67,6 +68,8 @@ export interface SegmentFacts {
   from: number;
   to: number;
   place: number;
+  /** The first place of its entries. */
+  firstPlace: number;
   /** Ids of the files in it, each with the last number of its entries. */
   files: [id: string, number: number][];
 }
@@ -78,6 +81,10 @@ export interface SegmentIndex {
   bytes: number;
   from: number;
   to: number;
+  /** The last place, and the first and the last counter, of its segments. */
+  place: number;
+  first: number;
+  last: number;
 }
 
 /** The entries of one file in a segment. */
@@ -155,6 +162,8 @@ export interface Manifest {
   lastIndexed: { counter: number; sha256: string | null };
   /** The segments behind those of the indexes, in order. */
   segments: SegmentFacts[];
+  /** Objects that stand for several segments each. */
+  merged: MergedFacts[];
   plain: PlainVersion[];
   gaps: Gap[];
   /** The value of the last segment. */
@@ -177,6 +186,8 @@ const padded = (counter: number): string => String(counter).padStart(COUNTER_DIG
 export const segmentKey = (counter: number, incarnation: string): string =>
   `segments/${padded(counter)}-${incarnation}`;
 export const indexKey = (counter: number, incarnation: string): string => `indexes/${padded(counter)}-${incarnation}`;
+export const mergedKey = ({ first, last }: { first: number; last: number }, incarnation: string): string =>
+  `merged/${padded(first)}-${padded(last)}-${incarnation}`;
 export const copyKey = (id: string, counter: number, incarnation: string): string =>
   `copies/${padded(counter)}-${incarnation}-${id}`;
 export const plainKey = (sha256: string): string => `plain/${sha256}`;

@@ -1,18 +1,13 @@
 import { closeSync, fdatasyncSync, ftruncateSync, mkdirSync, openSync, readSync, rmSync, writeSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { BackupError } from "../../types.ts";
-import { type Archive, readSegment, segmentsOf } from "../format/archive.ts";
+import type { Archive } from "../format/archive.ts";
 import { type Container, openContainer } from "../format/container.ts";
 import { decodeEntries, type Entry } from "../format/entries.ts";
-import {
-  type CopyDescription,
-  type FullCopy,
-  requireVersion,
-  type SegmentFacts,
-  type StoredFile,
-} from "../format/manifest.ts";
+import { type CopyDescription, type FullCopy, requireVersion, type StoredFile } from "../format/manifest.ts";
 import { applyDifference, hashText, PageHashes, pageHash } from "../format/pages.ts";
 import type { Store } from "../store/store.ts";
+import { applySources } from "./sources.ts";
 
 /** A file that is being restored. */
 interface Target {
@@ -104,17 +99,9 @@ export async function restoreDatabases(options: DatabasesToRestore): Promise<Res
     for (const id of [file.id, ...file.formerIds]) targets.set(id, target);
     if (!target.base.isSegment) onProgress(await writeCopy(store, target, `${path}.copy`));
   }
-  for await (const segment of segmentsOf(store, archive.manifest)) {
-    signal.throwIfAborted();
-    if (segment.files.some(([id]) => isNeeded(segment, targets.get(id)))) {
-      onProgress(await applySegment(store, segment, targets));
-    }
-  }
+  await applySources({ store, manifest: archive.manifest, targets, apply: applyBlock, onProgress, signal });
   return [...new Set(targets.values())].map(finish);
 }
-
-const isNeeded = (segment: SegmentFacts, target: Target | undefined): boolean =>
-  target !== undefined && (segment.key === target.base.key || segment.place > target.base.place);
 
 /** Writes a full copy that is an object of its own. Returns its bytes. */
 async function writeCopy(store: Store, target: Target, temporary: string): Promise<number> {
@@ -156,27 +143,16 @@ function writePages(name: string, copy: Container<CopyDescription>, { file, path
   throw new BackupError(`${name} is damaged: the pages of ${file.path} are not those of its checksum`);
 }
 
-async function applySegment(
-  store: Store,
-  { key, sha256 }: SegmentFacts,
-  targets: ReadonlyMap<string, Target>,
-): Promise<number> {
-  const name = `${store.name} ${key}`;
-  const segment = await readSegment(store, key, sha256);
-  if (segment === null) throw new BackupError(`${name} is missing`);
-  for (const part of segment.description.parts) {
-    const target = targets.get(part.id);
-    if (target === undefined) continue;
-    const descriptor = openSync(target.path, "r+");
-    try {
-      for (const entry of decodeEntries(name, new Uint8Array(Bun.zstdDecompressSync(segment.block(part))))) {
-        if (isWanted(entry, target)) apply(name, entry, { target, descriptor });
-      }
-    } finally {
-      closeSync(descriptor);
+/** Applies the entries of a block that belong to the moment. */
+function applyBlock(name: string, block: Uint8Array<ArrayBuffer>, target: Target): void {
+  const descriptor = openSync(target.path, "r+");
+  try {
+    for (const entry of decodeEntries(name, block)) {
+      if (isWanted(entry, target)) apply(name, entry, { target, descriptor });
     }
+  } finally {
+    closeSync(descriptor);
   }
-  return segment.bytes;
 }
 
 function isWanted({ head }: Entry, { base, hashes, place }: Target): boolean {
@@ -200,30 +176,29 @@ function apply(
     if (head.before !== hashes.checksum) throw wrong("the checksum before an entry is not that");
     if (target.entry !== null && head.previous !== target.entry) throw wrong("an entry does not follow the last one");
   }
-  const former = hashes.count;
-  const bases = head.changed.map(([page, base]) => {
-    if (base === null) return null;
-    if (page > former || hashText(hashes.get(page)) !== base)
-      throw wrong(`page ${page} is not the base of a difference`);
-    const content = new Uint8Array(pageBytes);
-    readSync(descriptor, content, 0, pageBytes, (page - 1) * pageBytes);
-    return content;
-  });
   // A page that goes and comes back is zeros until it is written.
-  if (head.pages < former) ftruncateSync(descriptor, head.pages * pageBytes);
+  const least = head.merged?.least ?? head.pages;
+  if (least < hashes.count) {
+    hashes.resize(least);
+    ftruncateSync(descriptor, least * pageBytes);
+  }
   hashes.resize(head.pages);
   ftruncateSync(descriptor, head.pages * pageBytes);
-  for (const [index, [page, , result]] of head.changed.entries()) {
+  for (const [index, [page, base, result]] of head.changed.entries()) {
     const content = pages.subarray(index * pageBytes, (index + 1) * pageBytes);
-    const base = bases[index];
-    if (base != null) applyDifference(content, base);
+    if (base !== null) {
+      if (hashText(hashes.get(page)) !== base) throw wrong(`page ${page} is not the base of a difference`);
+      const former = new Uint8Array(pageBytes);
+      readSync(descriptor, former, 0, pageBytes, (page - 1) * pageBytes);
+      applyDifference(content, former);
+    }
     const made = pageHash(page, content);
     if (hashText(made) !== result) throw wrong(`page ${page} has the wrong hash`);
     hashes.set(page, made);
     writeAll(descriptor, content, (page - 1) * pageBytes);
   }
   if (hashes.checksum !== head.after) throw wrong("the checksum after an entry is not that");
-  target.entry = hash;
+  target.entry = head.merged?.last ?? hash;
   target.number = head.number;
 }
 

@@ -43,7 +43,13 @@ export async function momentOf(store: Store, archive: Archive, at: number | null
   }
   let place = archive.manifest.fromPlace;
   let isAfterLast = true;
-  for await (const segment of segmentsOf(store, archive.manifest)) {
+  const { manifest } = archive;
+  const undecided = manifest.indexes.filter((index) => index.from <= at && index.to > at);
+  for (const { from, to, place: last } of manifest.indexes) {
+    if (to <= at) place = Math.max(place, last);
+    if (from > at) isAfterLast = false;
+  }
+  for await (const segment of segmentsOf(store, { indexes: undecided, segments: manifest.segments })) {
     if (segment.to > at) isAfterLast = false;
     if (segment.to <= at) place = Math.max(place, segment.place);
     else if (segment.from <= at) place = Math.max(place, await placeIn(store, segment, at));

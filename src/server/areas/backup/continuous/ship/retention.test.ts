@@ -32,6 +32,7 @@ const segment = (days: number, ids: string[]): SegmentFacts => ({
   from: day(days),
   to: day(days),
   place: day(days),
+  firstPlace: day(days),
   files: ids.map((id) => [id, days]),
 });
 
@@ -43,9 +44,20 @@ function archiveOf(files: StoredFile[], lists: SegmentFacts[][]): { archive: Arc
     new ContainerWriter((bytes) => chunks.push(bytes)).finish({ format: FORMAT, version: FORMAT_VERSION, segments });
     objects.set(`indexes/${n}`, new Uint8Array(Buffer.concat(chunks)));
     const to = Math.max(...segments.map((one) => one.to));
-    return { key: `indexes/${n}`, sha256: "", bytes: 1, from: 0, to };
+    const counters = { first: segments[0]?.counter ?? 0, last: segments.at(-1)?.counter ?? 0 };
+    return { key: `indexes/${n}`, sha256: "", bytes: 1, from: 0, to, place: to, ...counters };
   });
-  const manifest = { keepDays: 7, files, indexes, segments: [], plain: [], gaps: [], gone: [], missing: [] };
+  const manifest = {
+    keepDays: 7,
+    files,
+    indexes,
+    segments: [],
+    merged: [],
+    plain: [],
+    gaps: [],
+    gone: [],
+    missing: [],
+  };
   // The members that deletions look at.
   const archive = new Archive(manifest as unknown as Manifest);
   return { archive, store: { read: async (key: string) => objects.get(key) ?? null } as Store };

@@ -31,6 +31,7 @@ export async function takeOutdated(store: Store, archive: Archive, now: number):
   }
   archive.drop(gone);
   keys.push(...(await outdatedSegments(store, archive, before)));
+  keys.push(...outdatedMerged(manifest));
   keys.push(...outdatedPlain(manifest, before));
   keys.push(...manifest.gone.filter(([, at]) => at < before).map(([key]) => key));
   manifest.gone = manifest.gone.filter(([, at]) => at >= before);
@@ -58,6 +59,14 @@ async function outdatedSegments(store: Store, archive: Archive, before: number):
     manifest.indexes.shift();
   }
   return keys;
+}
+
+/** Takes out merged objects of which no segment is left. */
+function outdatedMerged(manifest: Manifest): string[] {
+  const first = manifest.indexes[0]?.first ?? manifest.segments[0]?.counter ?? 0;
+  const outdated = manifest.merged.filter(({ last }) => last < first);
+  manifest.merged = manifest.merged.filter(({ last }) => last >= first);
+  return outdated.map(({ key }) => key);
 }
 
 const isNeeded = (segment: SegmentFacts, archive: Archive): boolean =>

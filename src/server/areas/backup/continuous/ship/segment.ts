@@ -52,6 +52,7 @@ const emptyPart = ({ id, path }: { id: string; path: string }): Part => ({
 
 /** Collects what goes into the next segment. */
 export class SegmentBuilder {
+  readonly #onEntry: (file: { id: string; path: string }, entry: ChainEntry) => void;
   readonly #parts = new Map<string, Part>();
   readonly copies: SegmentDescription["copies"] = [];
   readonly renamed: SegmentDescription["renamed"] = [];
@@ -60,6 +61,10 @@ export class SegmentBuilder {
   readonly gaps: Gap[] = [];
   /** Bytes of the entries. */
   bytes = 0;
+
+  constructor(onEntry: (file: { id: string; path: string }, entry: ChainEntry) => void) {
+    this.#onEntry = onEntry;
+  }
 
   get isEmpty(): boolean {
     const { copies, renamed, removed, plain, gaps } = this;
@@ -89,6 +94,7 @@ export class SegmentBuilder {
     part.size += bytes;
     this.bytes += bytes;
     if (part.waitingBytes >= FRAME_BYTES) compress(part);
+    this.#onEntry(file, entry);
   }
 
   build(facts: {

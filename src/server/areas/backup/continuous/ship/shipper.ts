@@ -20,6 +20,7 @@ import {
   BASES_MAX_BYTES,
   LAST_CONTENTS_MS,
   MANIFEST_EVERY_MS,
+  MERGED_SPANS_MS,
   RECONCILE_EVERY_MS,
   RETENTION_EVERY_MS,
   SCAN_PASS_MS,
@@ -30,6 +31,7 @@ import { claimPlace, requireClaim } from "../store/owner.ts";
 import type { StorePlace } from "../store/store.ts";
 import { Bases } from "./bases.ts";
 import type { ShipParts } from "./disk.ts";
+import { Merger } from "./merger.ts";
 import { takeOutdated } from "./retention.ts";
 import { type BuiltSegment, SegmentBuilder } from "./segment.ts";
 import { TrackedFiles } from "./tracked.ts";
@@ -85,6 +87,13 @@ interface ShipperDeps extends Pick<ShipParts, "store" | "disk"> {
   clock: Clock;
 }
 
+interface OpenDeps {
+  ids: Ids;
+  bases?: Pick<Bases, "get" | "set">;
+  /** Times for which merged objects stand. Default: a minute, an hour, a day. */
+  mergedSpansMs?: readonly number[];
+}
+
 /** Stores what the server hands over. It lives as long as its process. */
 export class Shipper {
   readonly #deps: ShipperDeps;
@@ -93,7 +102,8 @@ export class Shipper {
   readonly #tracked: TrackedFiles;
   readonly #plain: ReturnType<ShipParts["plain"]>;
   readonly #contents: ReturnType<ShipParts["contents"]>;
-  #builder = new SegmentBuilder();
+  readonly #merger: Merger;
+  #builder: SegmentBuilder;
   /** A segment that could not be stored yet. */
   #unsent: BuiltSegment | null = null;
   #copyCounter = 0;
@@ -114,7 +124,7 @@ export class Shipper {
   readonly #d1 = new Map<string, string>();
 
   private constructor(
-    deps: ShipperDeps & ShipParts & { ids: Ids; bases?: Pick<Bases, "get" | "set"> },
+    deps: ShipperDeps & ShipParts & OpenDeps,
     opened: { archive: Archive; incarnation: string; wasAnothers: boolean },
   ) {
     this.#deps = deps;
@@ -123,6 +133,9 @@ export class Shipper {
     const { archive } = opened;
     const { store, disk, tables, ids, clock, bases = new Bases(BASES_MAX_BYTES) } = deps;
     this.#prunedAt = clock.now();
+    const { mergedSpansMs: spansMs = MERGED_SPANS_MS } = deps;
+    this.#merger = new Merger({ store, archive, incarnation: opened.incarnation, spansMs });
+    this.#builder = this.#newBuilder();
     this.#covered = archive.manifest.covered ?? null;
     this.#plain = deps.plain(archive);
     this.#contents = deps.contents(archive);
@@ -146,7 +159,7 @@ export class Shipper {
   /** Makes this process the one that stores, and reads what is stored. Errors: ForeignPlace, Displaced, those of the store. */
   static async open(
     { settings, takeOver, isFirst }: Pick<PassRequest, "settings" | "takeOver" | "isFirst">,
-    deps: ShipParts & { clock: Clock; ids: Ids; bases?: Pick<Bases, "get" | "set"> },
+    deps: ShipParts & OpenDeps & { clock: Clock },
   ): Promise<Shipper> {
     const { owner, server, keepDays } = settings;
     const { store, clock, ids } = deps;
@@ -299,7 +312,7 @@ export class Shipper {
       covered: this.#covered,
       missing,
     });
-    this.#builder = new SegmentBuilder();
+    this.#builder = this.#newBuilder();
     await this.#send(this.#unsent);
   }
 
@@ -308,9 +321,24 @@ export class Shipper {
     await requireClaim(store, this.#incarnation);
     const key = segmentKey(description.counter, this.#incarnation);
     await store.put(key, bytes);
-    this.#archive.apply(factsOf(key, { description, sha256, bytes: bytes.byteLength }), description);
+    const facts = factsOf(key, { description, sha256, bytes: bytes.byteLength });
+    this.#archive.apply(facts, description);
     this.#unsent = null;
     this.#uploads++;
+    this.#merger.stored(facts);
+    await this.#merge();
+  }
+
+  #newBuilder(): SegmentBuilder {
+    return new SegmentBuilder((file, entry) => this.#merger.take(file, entry, this.#deps.clock.now()));
+  }
+
+  async #merge(): Promise<void> {
+    try {
+      await this.#merger.step(this.#deps.clock.now());
+    } catch (cause) {
+      this.#problems.push(`segments could not be merged: ${reasonOf(cause)}`);
+    }
   }
 
   /** Stores the manifest each minute, when it is due, as at a stop, and when the first copies are complete. */
@@ -323,7 +351,8 @@ export class Shipper {
     if (isFirstWhole) Object.assign(manifest, { from: cut.at, fromPlace: cut.place });
     if (!isDue && !isFirstWhole && cut.at - this.#manifestAt < MANIFEST_EVERY_MS) return;
     const isPruning = !isLast && cut.at - this.#prunedAt >= RETENTION_EVERY_MS;
-    const outdated = isPruning ? await takeOutdated(this.#deps.store, this.#archive, cut.at) : [];
+    const outdated = this.#merger.takeOutdated();
+    if (isPruning) outdated.push(...(await takeOutdated(this.#deps.store, this.#archive, cut.at)));
     if (isPruning) this.#prunedAt = cut.at;
     await this.#listSegments();
     await this.#storeManifest();
@@ -348,7 +377,9 @@ export class Shipper {
       await this.#deps.store.put(key, content);
       const from = Math.min(...segments.map((segment) => segment.from));
       const to = Math.max(...segments.map((segment) => segment.to));
-      manifest.indexes.push({ key, sha256, bytes: content.byteLength, from, to });
+      const place = segments.reduce((most, one) => Math.max(most, one.place), 0);
+      const counters = { first: segments[0]?.counter ?? last.counter, last: last.counter };
+      manifest.indexes.push({ key, sha256, bytes: content.byteLength, from, to, place, ...counters });
       manifest.lastIndexed = { counter: last.counter, sha256: last.sha256 };
       manifest.segments.splice(0, segments.length);
     }
@@ -385,6 +416,7 @@ const emptyManifest = (): Manifest => ({
   indexes: [],
   lastIndexed: { counter: 0, sha256: null },
   segments: [],
+  merged: [],
   plain: [],
   gaps: [],
   covered: null,
