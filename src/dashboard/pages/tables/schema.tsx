@@ -1,4 +1,16 @@
-import { Anchor, Badge, Code, Group, Paper, SimpleGrid, Stack, Table, Text, Title } from "@mantine/core";
+import {
+  Anchor,
+  Badge,
+  Code,
+  Group,
+  Paper,
+  SimpleGrid,
+  Stack,
+  Table,
+  Text,
+  Title,
+  VisuallyHidden,
+} from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
@@ -9,16 +21,22 @@ import { bytesText, numberText } from "../../parts/format.tsx";
 import { Wide } from "../../parts/list/list.tsx";
 import { Failure } from "../../parts/states.tsx";
 import { keyOf, pageOf, type TableAddress } from "./address.ts";
-
-const ACTIONS = ["read", "insert", "update", "delete"] as const;
+import { FieldMenu, RuleAction, TableActions } from "./edit/actions.tsx";
+import { ACTIONS } from "./edit/rule-form.tsx";
+import { type Source, useSource } from "./edit/source.ts";
+import { PutBack } from "./edit/undo.tsx";
 
 /** Declaration of a table: fields, indexes, references and rules; and its size. */
 export function SchemaTab({ address, schema }: { address: TableAddress; schema: TableSchema }) {
+  const source = useSource();
+  const isEditable = source !== null && schema.view !== true;
   return (
     <Stack gap="lg" pb="md">
+      {source === null ? null : <PutBack source={source} />}
+      {isEditable ? <TableActions address={address} schema={schema} source={source} /> : null}
       {schema.view === true ? null : <Sizes address={address} />}
       <Section title="Fields">
-        <Fields address={address} schema={schema} />
+        <Fields address={address} schema={schema} source={isEditable ? source : null} />
         {schema.view === true ? (
           <Text size="sm" c="dimmed">
             This is a view: the SQL of the config makes its records of other tables.
@@ -38,7 +56,7 @@ export function SchemaTab({ address, schema }: { address: TableAddress; schema: 
           <ReferredBy address={address} />
         </Section>
       </SimpleGrid>
-      <Rules address={address} />
+      <Rules address={address} schema={schema} source={isEditable ? source : null} />
     </Stack>
   );
 }
@@ -85,7 +103,14 @@ function Figure({ name, value }: { name: string; value: string | null }) {
   );
 }
 
-function Fields({ address, schema }: { address: TableAddress; schema: TableSchema }) {
+interface PartProps {
+  address: TableAddress;
+  schema: TableSchema;
+  /** The config where it can be edited. */
+  source: Source | null;
+}
+
+function Fields({ address, schema, source }: PartProps) {
   return (
     <Wide minWidth={560}>
       <Table>
@@ -95,6 +120,11 @@ function Fields({ address, schema }: { address: TableAddress; schema: TableSchem
             <Table.Th>Type</Table.Th>
             <Table.Th>Constraints</Table.Th>
             <Table.Th>Refers to</Table.Th>
+            {source === null ? null : (
+              <Table.Th w={48}>
+                <VisuallyHidden>Change</VisuallyHidden>
+              </Table.Th>
+            )}
           </Table.Tr>
         </Table.Thead>
         <Table.Tbody>
@@ -116,6 +146,11 @@ function Fields({ address, schema }: { address: TableAddress; schema: TableSchem
                   <TableLink address={address} {...field.references} on={`on delete: ${field.references.onDelete}`} />
                 )}
               </Table.Td>
+              {source === null ? null : (
+                <Table.Td>
+                  {field.generated ? null : <FieldMenu address={address} name={name} field={field} source={source} />}
+                </Table.Td>
+              )}
             </Table.Tr>
           ))}
         </Table.Tbody>
@@ -227,7 +262,7 @@ function ReferredBy({ address }: { address: TableAddress }) {
   );
 }
 
-function Rules({ address }: { address: TableAddress }) {
+function Rules({ address, schema, source }: PartProps) {
   const { may } = useRights();
   const rules = useResources().data?.rules[address.namespace]?.[address.table] ?? {};
   if (!may("system", "*", "*", "read")) return null;
@@ -239,9 +274,14 @@ function Rules({ address }: { address: TableAddress }) {
       <Stack gap="sm">
         {ACTIONS.map((action) => (
           <Stack key={action} gap={4}>
-            <Text size="sm" fw={600}>
-              {action}
-            </Text>
+            <Group gap="xs">
+              <Text size="sm" fw={600}>
+                {action}
+              </Text>
+              {source === null ? null : (
+                <RuleAction address={address} schema={schema} source={source} action={action} present={rules[action]} />
+              )}
+            </Group>
             {rules[action] === undefined ? (
               <Text size="sm" c="dimmed">
                 No rule: denied

@@ -7,13 +7,28 @@ import { Page } from "../../parts/page.tsx";
 import { Empty, Loadable } from "../../parts/states.tsx";
 import { useServer, useViewAs } from "../../shell/view-as.tsx";
 import { pageOf, pathOf, type TableAddress } from "./address.ts";
+import { NewAction } from "./edit/actions.tsx";
+import { type Source, useSource } from "./edit/source.ts";
+import { PutBack, Undo } from "./edit/undo.tsx";
 import { prefetchRows } from "./rows.ts";
 
 /** All namespaces with their tables. */
 export default function TablesPage() {
   const schema = useResources();
+  const source = useSource();
   return (
-    <Page title="Tables">
+    <Page
+      title="Tables"
+      actions={
+        source === null ? undefined : (
+          <>
+            <Undo source={source} />
+            <NewAction kind="namespace" source={source} />
+          </>
+        )
+      }
+    >
+      {source === null ? null : <PutBack source={source} />}
       <Loadable query={schema}>
         {({ namespaces }) =>
           Object.keys(namespaces).length === 0 ? (
@@ -23,7 +38,7 @@ export default function TablesPage() {
           ) : (
             <SimpleGrid cols={{ base: 1, md: 2 }}>
               {Object.entries(namespaces).map(([name, namespace]) => (
-                <NamespaceCard key={name} name={name} namespace={namespace} />
+                <NamespaceCard key={name} name={name} namespace={namespace} source={source} />
               ))}
             </SimpleGrid>
           )
@@ -33,7 +48,16 @@ export default function TablesPage() {
   );
 }
 
-function NamespaceCard({ name, namespace }: { name: string; namespace: Resources["namespaces"][string] }) {
+function NamespaceCard({
+  name,
+  namespace,
+  source,
+}: {
+  name: string;
+  namespace: Resources["namespaces"][string];
+  /** The config where it can be edited. */
+  source: Source | null;
+}) {
   const names = Object.keys(namespace.tables);
   return (
     <Card withBorder component="section" aria-label={name}>
@@ -42,7 +66,10 @@ function NamespaceCard({ name, namespace }: { name: string; namespace: Resources
           <Title order={2} size="h5">
             {name}
           </Title>
-          {namespace.instance ? <Badge variant="light">One file per instance</Badge> : null}
+          <Group gap="xs">
+            {namespace.instance ? <Badge variant="light">One file per instance</Badge> : null}
+            {source === null ? null : <NewAction kind="table" source={source} namespace={name} variant="subtle" />}
+          </Group>
         </Group>
         {namespace.instance ? (
           <Text size="sm">

@@ -13,6 +13,9 @@ const Shown = Type.Object({
   source: nullable(Type.String()),
   writable: Type.Boolean({ description: "Whether edits may be written: under `platform dev`" }),
   revision: nullable(Type.String()),
+  running: nullable(
+    Type.String({ description: "The revision with which this server has started, under `platform dev`" }),
+  ),
   undoable: Type.Integer({ description: "The number of writes that can be undone, one after another" }),
   putBack: nullable(
     Type.Object(

@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { basename } from "node:path";
 import { AppError, conflict, forbidden } from "../../../kernel/errors.ts";
 import { readConfig, writeConfig } from "./config-file.ts";
@@ -37,17 +38,28 @@ interface ShownSource {
   source: string | null;
   writable: boolean;
   revision: string | null;
+  running: string | null;
   undoable: number;
   putBack: PutBack | null;
 }
 
-const NO_FILE: ShownSource = { file: null, source: null, writable: false, revision: null, undoable: 0, putBack: null };
+const NO_FILE: ShownSource = {
+  file: null,
+  source: null,
+  writable: false,
+  revision: null,
+  running: null,
+  undoable: 0,
+  putBack: null,
+};
 
 /** Edits the config's file. One request is worked on at a time, so that none is written over another one. */
 export class ConfigEditor {
   readonly #file: ConfigFile | null;
   readonly #dataDirectory: string;
   readonly #audit: (change: { action: string; target: string; after?: unknown }) => Promise<void>;
+  /** The revision with which this server has started; null where nothing is written. */
+  readonly #running: string | null;
   #last: Promise<unknown> = Promise.resolve();
   #waiting = 0;
 
@@ -60,6 +72,7 @@ export class ConfigEditor {
     this.#file = deps.file;
     this.#dataDirectory = deps.dataDirectory;
     this.#audit = deps.audit;
+    this.#running = deps.file === null || deps.file.tryText === null ? null : revisionIn(deps.file.path);
   }
 
   /** Returns the config's text. */
@@ -69,7 +82,15 @@ export class ConfigEditor {
     const source = readConfig(path);
     const { writes, putBack } = readHistory(this.#dataDirectory, path);
     const undoable = tryText === null ? 0 : writes.length;
-    return { file: path, source, writable: tryText !== null, revision: revisionOf(source), undoable, putBack };
+    return {
+      file: path,
+      source,
+      writable: tryText !== null,
+      revision: revisionOf(source),
+      running: this.#running,
+      undoable,
+      putBack,
+    };
   }
 
   /**
@@ -162,6 +183,15 @@ export class ConfigEditor {
     };
     this.#last = result.then(done, done);
     return result;
+  }
+}
+
+/** Returns the revision of a file of any size; null where it is gone. */
+function revisionIn(path: string): string | null {
+  try {
+    return revisionOf(readFileSync(path, "utf8"));
+  } catch {
+    return null;
   }
 }
 

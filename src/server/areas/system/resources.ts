@@ -71,7 +71,7 @@ function describe(
   const tables = (namespace: string, table: string): boolean =>
     mayAny("db", namespace, table, ["read", "insert", "update", "delete"]);
   const jobs = (name: string): boolean => mayAny("jobs", "*", name, ["read", "write"]);
-  const namespaces = shownTables(config, tables);
+  const namespaces = shownTables(config, tables, maySystem);
   const buckets = Object.entries(config.storage?.buckets ?? {}).filter(([name]) =>
     mayAny("storage", "bucket", name, ["read", "write", "delete"]),
   );
@@ -102,11 +102,13 @@ function describe(
 function shownTables(
   { databases = {} }: PlatformConfig,
   isShown: (namespace: string, table: string) => boolean,
+  hasEmpty: boolean,
 ): Resources["namespaces"] {
   const shown: Resources["namespaces"] = {};
   for (const [name, { instance, tables }] of Object.entries(describeSchema(databases).namespaces)) {
     const own = Object.entries(tables).filter(([table]) => isShown(name, table));
-    if (own.length > 0) shown[name] = { instance, tables: Object.fromEntries(own) };
+    const isEmpty = Object.keys(tables).length === 0;
+    if (own.length > 0 || (isEmpty && hasEmpty)) shown[name] = { instance, tables: Object.fromEntries(own) };
   }
   return shown;
 }
