@@ -43,7 +43,7 @@ const COMMANDS: Readonly<Record<string, LoadCommand>> = {
 /** The internal commands, which the server runs in child processes; the help omits them. */
 const JOBS: Readonly<Record<string, LoadCommand>> = {
   [REHEARSAL_JOB_COMMAND]: async () => (await import("./rehearsal/job.ts")).rehearsalJobCommand,
-  [PREVIEW_JOB_COMMAND]: async () => (await import("./rehearsal/preview-job.ts")).previewJobCommand,
+  [PREVIEW_JOB_COMMAND]: async () => (await import("./rehearsal/preview-command.ts")).previewJobCommand,
   [CERTIFICATE_JOB_COMMAND]: async () => (await import("./certificate.ts")).certificateJobCommand,
   [BACKUP_JOB_COMMAND]: async () => (await import("./backup/verify-backup.ts")).backupJobCommand,
 };
