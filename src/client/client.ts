@@ -5,6 +5,7 @@ import { createSession } from "./auth/session.ts";
 import type { Auth } from "./auth/types.ts";
 import type { ClientContext, ClientOptions } from "./context.ts";
 import { createFeatures, type Features } from "./features.ts";
+import { later } from "./later.ts";
 import { createListeners } from "./listeners.ts";
 import { createOffline } from "./offline/lazy.ts";
 import type { Offline } from "./offline/types.ts";
@@ -59,7 +60,7 @@ export function createContext(options: ClientOptions, runtime: Runtime): ClientC
   const send = createSend({ base, runtime });
   // Code for stores without a lock is loaded by the first turn.
   const inTurn: InTurn = async (turn) =>
-    store.lock?.(turn.key, turn.work) ?? (await import("./small-features.ts")).leased(store, runtime, turn);
+    store.lock?.(turn.key, turn.work) ?? (await later()).leased(store, runtime, turn);
   const session = createSession({ store, runtime, send, host: address.host, inTurn });
   const transport = createTransport({ base, runtime }, send, session);
   const { add: onClose, tell: end } = createListeners();

@@ -6,6 +6,7 @@ import type { Broadcast, Presence } from "./channels/types.ts";
 import type { ClientContext } from "./context.ts";
 import { deferred, once } from "./deferred.ts";
 import { createFunctions, type FunctionsOf } from "./functions/functions.ts";
+import { later } from "./later.ts";
 import { listen } from "./listeners.ts";
 import type { Push } from "./push.ts";
 import type { Rooms } from "./rooms/types.ts";
@@ -42,7 +43,7 @@ function byName<T>(make: (name: string) => T): (name: string) => T {
 function createAnalytics(context: ClientContext): Analytics {
   const { runtime, transport } = context;
   const waiting: Tracked[] = [];
-  const load = once(async () => (await import("./small-features.ts")).createSending(context, waiting));
+  const load = once(async () => (await later()).createSending(context, waiting));
   // If the page is left before that code is loaded, each event is sent on its own.
   const stop = listen(globalThis, "pagehide", () => {
     for (const { userId, name, properties } of waiting.splice(0)) {
@@ -67,7 +68,7 @@ function createAnalytics(context: ClientContext): Analytics {
 }
 
 export function createFeatures<Types extends ConfigTypes>(context: ClientContext): Features<Types> {
-  const push = once(async () => (await import("./small-features.ts")).createPush(context));
+  const push = once(async () => (await later()).createPush(context));
   const features = {
     storage: byName((name) => createBucket(context, name)),
     rooms: byName((name) => createRooms(context, name)),
@@ -84,5 +85,5 @@ export function createFeatures<Types extends ConfigTypes>(context: ClientContext
 /** Creates the rooms of one kind; joining loads the rest of the code. */
 const createRooms = (context: ClientContext, name: string): Rooms => ({
   name,
-  join: async (id) => (await import("./small-features.ts")).joinRoom(context, name, id),
+  join: async (id) => (await later()).joinRoom(context, name, id),
 });

@@ -29,9 +29,9 @@ export const systemRuntime: Runtime = {
   },
   random: () => Math.random(),
   uuid: () =>
-    "xxxxxxxx-xxxx-4xxx-yxxx-xxxxxxxxxxxx".replace(/[xy]/g, (place) =>
-      // The first bits of `y` are the variant's.
-      (place === "x" ? randomDigit() : (randomDigit() & 3) | 8).toString(16),
+    // The first bits of the 8 are the variant's, and stay.
+    "00000000-0000-4000-8000-000000000000".replace(/[08]/g, (digit) =>
+      (Number(digit) | (randomDigit() & (digit === "8" ? 3 : 15))).toString(16),
     ),
 };
 

@@ -1,8 +1,7 @@
 import type { ClientContext } from "../context.ts";
-import type { Method } from "../transport/types.ts";
 import { createOAuth } from "./oauth.ts";
 import { createPasskeys } from "./passkeys.ts";
-import type { SignInAnswer, SignIns, SignUpAnswer } from "./sign-in.ts";
+import type { Own, SignInAnswer, SignIns, SignUpAnswer } from "./sign-in.ts";
 import type { Auth, Identity, Passkey, SessionInfo, User } from "./types.ts";
 
 /** Rare operations, loaded on first use: other ways to sign in, and changes of an account. */
@@ -14,13 +13,11 @@ export type Account = Omit<
 export function createAccount(context: ClientContext, signIns: SignIns): Account {
   const { transport, session } = context;
   const { post, complete } = signIns;
-  /** Sends a request as the signed-in user. */
-  const own = <T = unknown>(method: Method, path: string, body?: object) =>
-    transport.request<T>(method, `/api/auth/${path}`, { body });
+  const own: Own = (method, path, body) => transport.request(method, `/api/auth/${path}`, { body });
   const done = async (request: Promise<unknown>) => void (await request);
   const enter = async (path: string, body: object) => complete(await post<SignInAnswer>(path, body));
-  const { register, signIn } = createPasskeys(context, signIns);
-  const { begin, ...pages } = createOAuth(context, signIns);
+  const { register, signIn } = createPasskeys(signIns, own);
+  const { begin, ...pages } = createOAuth(context, signIns, own);
   /** Returns the updated user, and stores it unless the user signed out, or another one signed in, during the request. */
   const takeUser = async (answer: { user: User }) => {
     await session.update(answer);
@@ -33,11 +30,11 @@ export function createAccount(context: ClientContext, signIns: SignIns): Account
       return { user: await takeUser(answer), verificationRequired: !("accessToken" in answer) };
     },
     magicLink: {
-      request: (mail) => done(post("signin/magic-link", mail)),
+      request: (given) => done(post("signin/magic-link", given)),
       use: (token) => enter("verify-magic-link", { token }),
     },
     code: {
-      request: (mail) => done(post("signin/email-otp", mail)),
+      request: (given) => done(post("signin/email-otp", given)),
       use: (email, code) => enter("verify-email-otp", { email, code }),
     },
     // One function implements both signatures: with `popup` it resolves, without it the page is left.
@@ -50,10 +47,13 @@ export function createAccount(context: ClientContext, signIns: SignIns): Account
       remove: (id) => done(own("DELETE", `passkeys/${encodeURIComponent(id)}`)),
     },
     mfa: {
-      enroll: () => own("POST", "mfa/totp/enroll"),
-      verify: (factorId, code) => done(own("POST", "mfa/totp/verify", { factorId, code })),
+      // One function implements both signatures.
+      enroll: ((type = "totp") =>
+        own("POST", `mfa/${type}/enroll`, type === "phone" ? {} : undefined)) as Auth["mfa"]["enroll"],
+      verify: (factorId, code, type = "totp") => done(own("POST", `mfa/${type}/verify`, { factorId, code })),
+      send: () => done(own("POST", "mfa/phone/code")),
       factors: async () => (await own<{ factors: [] }>("GET", "mfa/factors")).factors,
-      remove: (proof) => done(own("DELETE", "mfa/totp", proof)),
+      remove: (proof, type = "totp") => done(own("DELETE", `mfa/${type}`, proof)),
     },
     identities: {
       list: async () => (await own<{ identities: Identity[] }>("GET", "identities")).identities,
@@ -69,16 +69,22 @@ export function createAccount(context: ClientContext, signIns: SignIns): Account
     updateMe: async (profile) => takeUser(await own("PATCH", "me", profile)),
     changePassword: async (passwords) => done(takeUser(await own("POST", "change-password", passwords))),
     emailVerification: {
-      request: (options = {}) => done(own("POST", "request-email-verification", options)),
+      request: (given = {}) => done(own("POST", "request-email-verification", given)),
       use: (token) => done(post("verify-email", { token })),
     },
+    phone: {
+      request: (given) => done(post("signin/phone", given)),
+      use: (phone, code) => enter("verify-phone", { phone, code }),
+      change: (given) => done(own("POST", "change-phone", given)),
+      confirm: (code) => done(own("POST", "verify-phone-change", { code })),
+    },
     emailChange: {
-      request: (change) => done(own("POST", "change-email", change)),
+      request: (given) => done(own("POST", "change-email", given)),
       use: (token) => done(post("verify-email-change", { token })),
     },
     passwordReset: {
-      request: (mail) => done(post("request-password-reset", mail)),
-      use: (reset) => done(post("reset-password", reset)),
+      request: (given) => done(post("request-password-reset", given)),
+      use: (given) => done(post("reset-password", given)),
     },
     async acceptInvite(invitation) {
       const answer = await own<SignInAnswer | { user: User }>("POST", "accept-invite", invitation);

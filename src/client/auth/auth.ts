@@ -1,5 +1,6 @@
 import type { ClientContext } from "../context.ts";
 import { deferred, once } from "../deferred.ts";
+import { later } from "../later.ts";
 import type { Account } from "./account.ts";
 import { createSignIns, type SignInAnswer } from "./sign-in.ts";
 import type { Auth, Tokens } from "./types.ts";
@@ -9,7 +10,7 @@ export function createAuth(context: ClientContext): Auth {
   const { transport, session } = context;
   const signIns = createSignIns(transport, session);
   const { post, begin, complete, completeSignUp } = signIns;
-  const account = once(async () => (await import("../small-features.ts")).createAccount(context, signIns));
+  const account = once(async () => (await later()).createAccount(context, signIns));
   const part = <Name extends keyof Account, Member extends keyof Account[Name] & string>(
     name: Name,
     ...members: Member[]
@@ -46,8 +47,9 @@ export function createAuth(context: ClientContext): Auth {
     ),
     magicLink: part("magicLink", "request", "use"),
     code: part("code", "request", "use"),
+    phone: part("phone", "request", "use", "change", "confirm"),
     passkeys: part("passkeys", "register", "signIn", "list", "remove"),
-    mfa: part("mfa", "enroll", "verify", "factors", "remove"),
+    mfa: part("mfa", "enroll", "verify", "send", "factors", "remove"),
     identities: part("identities", "list", "remove"),
     sessions: part("sessions", "list", "end"),
     emailVerification: part("emailVerification", "request", "use"),

@@ -1,7 +1,7 @@
 import type { ClientContext } from "../context.ts";
 import { pause } from "../runtime.ts";
 import { localError } from "../transport/errors.ts";
-import type { SignIns } from "./sign-in.ts";
+import type { Own, SignIns } from "./sign-in.ts";
 import type { SignInResult } from "./types.ts";
 
 /** Interval between checks whether the sign-in window has returned. */
@@ -15,7 +15,7 @@ interface Options {
 /** Returns the address of a page; by default of this one, without its fragment. */
 const addressOf = (page = location.href.replace(/#.*/, "")): string => new URL(page, location.href).href;
 
-export function createOAuth({ transport, runtime }: ClientContext, { complete, post }: SignIns) {
+export function createOAuth({ transport, runtime }: ClientContext, { complete, post }: SignIns, own: Own) {
   /**
    * Session-storage key that marks this tab as having left for a provider, or for the pages of the server: then it has the verifier of
    * the code. Without the mark, tokens and codes in an address are ignored: anyone can make a link that would sign its reader in as
@@ -46,7 +46,7 @@ export function createOAuth({ transport, runtime }: ClientContext, { complete, p
   async function fragmentOf(popup: Window): Promise<string> {
     for (;;) {
       await pause(runtime, OAUTH_POPUP_POLL_MS);
-      if (popup.closed) throw new DOMException("The window was closed", "AbortError");
+      if (popup.closed) throw new DOMException("Window closed", "AbortError");
       try {
         const { hash } = popup.location;
         if (hash !== "") return hash;
@@ -63,22 +63,22 @@ export function createOAuth({ transport, runtime }: ClientContext, { complete, p
       });
       if (!popup) return leave(address, "");
       const opened = open(address, "_blank", "popup,width=480,height=640");
-      if (opened === null) throw new DOMException("The window was blocked", "NotAllowedError");
+      if (opened === null) throw new DOMException("Window blocked", "NotAllowedError");
       try {
         const result = await finish(await fragmentOf(opened));
-        if (result === null) throw localError("invalid", "The browser gave no result");
+        if (result === null) throw localError("invalid", "No result");
         return result;
       } finally {
         opened.close();
       }
     },
 
-    accountPage: async () => (await transport.request<{ url: string }>("POST", "/api/auth/pages/ticket")).url,
+    accountPage: async () => (await own<{ url: string }>("POST", "pages/ticket")).url,
 
     async signInWithPage({ returnTo }: { returnTo?: string } = {}): Promise<never> {
       // As the signed-in user: the account of a guest goes on when it signs up.
-      const begun = await transport.request<{ url: string; codeVerifier: string }>("POST", "/api/auth/pages/begin", {
-        body: { returnTo: addressOf(returnTo) },
+      const begun = await own<{ url: string; codeVerifier: string }>("POST", "pages/begin", {
+        returnTo: addressOf(returnTo),
       });
       return leave(begun.url, begun.codeVerifier);
     },

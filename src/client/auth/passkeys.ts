@@ -1,6 +1,5 @@
 import { bytesOf, encoded } from "../base64url.ts";
-import type { ClientContext } from "../context.ts";
-import type { SignInAnswer, SignIns } from "./sign-in.ts";
+import type { Own, SignInAnswer, SignIns } from "./sign-in.ts";
 import type { Passkey, SignInResult } from "./types.ts";
 
 type Json = Record<string, unknown>;
@@ -16,7 +15,7 @@ const credentials = (list: unknown): PublicKeyCredentialDescriptor[] =>
  * that have passkeys.
  */
 function toJson(credential: PublicKeyCredential): Json {
-  const { id, rawId, type, authenticatorAttachment } = credential;
+  const { id, type } = credential;
   // Of a registration or a sign-in: each has some of the members.
   const response = credential.response as unknown as Record<string, ArrayBuffer | null | undefined> &
     Partial<Pick<AuthenticatorAttestationResponse, "getTransports">>;
@@ -25,14 +24,8 @@ function toJson(credential: PublicKeyCredential): Json {
     const bytes = response[name];
     if (bytes) encodedResponse[name] = toText(bytes);
   }
-  return {
-    id,
-    rawId: toText(rawId),
-    type,
-    authenticatorAttachment: authenticatorAttachment ?? undefined,
-    clientExtensionResults: credential.getClientExtensionResults(),
-    response: encodedResponse,
-  };
+  // `id` is the text of the raw one.
+  return { id, rawId: id, type, response: encodedResponse };
 }
 
 /** Returns the browser's credential. Rejects with `NotAllowedError` when the user declines. */
@@ -40,13 +33,13 @@ async function asked(request: Promise<Credential | null>): Promise<Json> {
   const credential = await request;
   // Only `publicKey` credentials are requested.
   if (credential !== null) return toJson(credential as PublicKeyCredential);
-  throw new DOMException("The browser gave no passkey", "NotAllowedError");
+  throw new DOMException("No passkey", "NotAllowedError");
 }
 
-export const createPasskeys = ({ transport }: ClientContext, { post, complete }: SignIns) => ({
+export const createPasskeys = ({ post, complete }: SignIns, own: Own) => ({
   async register({ name }: { name?: string } = {}): Promise<Passkey> {
     type Options = PublicKeyCredentialCreationOptions & { challenge: string; user: { id: string } };
-    const options = await transport.request<Options>("POST", "/api/auth/passkeys/register-options");
+    const options = await own<Options>("POST", "passkeys/register-options");
     const publicKey = {
       ...options,
       challenge: bytesOf(options.challenge),
@@ -54,7 +47,7 @@ export const createPasskeys = ({ transport }: ClientContext, { post, complete }:
       excludeCredentials: credentials(options.excludeCredentials),
     };
     const body = { ...(await asked(navigator.credentials.create({ publicKey }))), name };
-    return (await transport.request<{ passkey: Passkey }>("POST", "/api/auth/passkeys/register", { body })).passkey;
+    return (await own<{ passkey: Passkey }>("POST", "passkeys/register", body)).passkey;
   },
 
   async signIn(): Promise<SignInResult> {

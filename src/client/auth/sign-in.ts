@@ -1,4 +1,4 @@
-import type { Transport } from "../transport/types.ts";
+import type { Method, Transport } from "../transport/types.ts";
 import type { Session } from "./session.ts";
 import type { SignInResult, SignUpResult, Tokens, User } from "./types.ts";
 
@@ -19,6 +19,9 @@ export interface SignIns {
   completeSignUp(answer: SignUpAnswer): Promise<SignUpResult>;
 }
 
+/** Sends a request as the signed-in user, to a path of `/api/auth`. */
+export type Own = <T = unknown>(method: Method, path: string, body?: object) => Promise<T>;
+
 export function createSignIns(transport: Transport, session: Session): SignIns {
   const post = <T>(path: string, body: object = {}) =>
     transport.request<T>("POST", `/api/auth/${path}`, { body, auth: false });
@@ -32,11 +35,13 @@ export function createSignIns(transport: Transport, session: Session): SignIns {
     async complete(answer) {
       if ("accessToken" in answer) return begin(answer);
       const { mfaTicket, factors = [] } = answer;
+      const step = (name: string, proof?: object) => post<Tokens>(`mfa/${name}`, { mfaTicket, ...proof });
       return {
         mfa: {
           factors,
-          verify: async (code) => begin(await post("mfa/verify", { mfaTicket, code })),
-          recover: async (recoveryCode) => begin(await post("mfa/recovery", { mfaTicket, recoveryCode })),
+          send: async () => void (await step("phone/send")),
+          verify: async (code) => begin(await step("verify", { code })),
+          recover: async (recoveryCode) => begin(await step("recovery", { recoveryCode })),
         },
       };
     },

@@ -30,7 +30,9 @@ export interface Tokens {
 /** Second step of a sign-in. It must be completed within 5 minutes, in 5 attempts. */
 export interface MfaChallenge {
   factors: { id: string; type: "totp" | "phone" }[];
-  /** Verifies a code of the user's authenticator app. Errors: `invalid`, `unauthenticated`. */
+  /** Sends a code to the phone that is a factor. */
+  send(): Promise<void>;
+  /** Verifies a code of the user's authenticator app, or the one that `send` has sent. Errors: `invalid`, `unauthenticated`. */
   verify(code: string): Promise<{ user: User }>;
   /** Verifies a recovery code, each of which is valid once. */
   recover(recoveryCode: string): Promise<{ user: User }>;
@@ -122,6 +124,17 @@ export interface Auth {
     request(mail: MailRequest): Promise<void>;
     use(email: string, code: string): Promise<SignInResult>;
   };
+  /** Sign-in by a code of six digits that is sent to a phone, and the number of the account. Numbers begin with `+` and the country. */
+  readonly phone: {
+    request(number: { phone: string; captchaToken?: string }): Promise<void>;
+    use(phone: string, code: string): Promise<SignInResult>;
+    /**
+     * Sends a code to the number that the signed-in user is to have, for `confirm`; null removes the number at once. `code`: of a factor,
+     * or a recovery code, where the phone is a second factor.
+     */
+    change(number: { newPhone: string | null; code?: string }): Promise<void>;
+    confirm(code: string): Promise<void>;
+  };
   /**
    * Signs in with a provider. Leaves the page, returns to `redirectTo` (default: this page) and signs in there: see
    * `redirectResult`. With `popup` the page stays; call it from a user event then, such as a click. Errors: `forbidden` for a
@@ -151,10 +164,14 @@ export interface Auth {
      * Enrolls a TOTP factor. `uri` is for a QR code. The recovery codes are shown only here. The factor takes effect once
      * verified.
      */
-    enroll(): Promise<{ factorId: string; secret: string; uri: string; recoveryCodes: string[] }>;
-    verify(factorId: string, code: string): Promise<void>;
+    enroll(type?: "totp"): Promise<{ factorId: string; secret: string; uri: string; recoveryCodes: string[] }>;
+    /** Sends a code to the user's phone, which is a factor once `verify` has got it. */
+    enroll(type: "phone"): Promise<{ factorId: string; recoveryCodes: string[] }>;
+    verify(factorId: string, code: string, type?: "totp" | "phone"): Promise<void>;
+    /** Sends a code to the phone that is a factor, for `remove` or `phone.change`. */
+    send(): Promise<void>;
     factors(): Promise<Factor[]>;
-    remove(proof: { code: string } | { password: string }): Promise<void>;
+    remove(proof: { code: string } | { password: string }, type?: "totp" | "phone"): Promise<void>;
   };
   /** Identities of the signed-in user at other providers. */
   readonly identities: {
@@ -191,7 +208,7 @@ export interface Auth {
   /** Reset of the password by a mailed link. Using it ends every session. */
   readonly passwordReset: {
     request(mail: MailRequest): Promise<void>;
-    use(reset: { token: string; newPassword: string; keepPasskeys?: boolean }): Promise<void>;
+    use(reset: { token: string; newPassword: string; keepPasskeys?: boolean; keepPhone?: boolean }): Promise<void>;
   };
   /**
    * Accepts an invitation, and signs in. One with data, of a user who has an account, is accepted by that user, signed in. Errors:

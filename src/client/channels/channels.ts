@@ -1,5 +1,6 @@
 import type { ClientContext } from "../context.ts";
 import { deferred, once, whenLoaded } from "../deferred.ts";
+import { later } from "../later.ts";
 import type { Broadcast, Presence } from "./types.ts";
 
 type Code = typeof import("../small-features.ts");
@@ -13,7 +14,7 @@ function createLazy<Channel extends Presence | Broadcast>(
 ): Channel {
   let channel: Partial<Presence> = LOADING;
   const load = once(async () => {
-    const loaded = create(await import("../small-features.ts"));
+    const loaded = create(await later());
     channel = loaded;
     return loaded;
   });

@@ -1,6 +1,7 @@
 import type { Treaty } from "@elysiajs/eden/treaty2";
 import type { AnyElysia } from "elysia";
 import type { ClientContext } from "../context.ts";
+import { later } from "../later.ts";
 
 type Mounted<Api> = Api extends { api: { functions: infer Functions } } ? Functions : unknown;
 
@@ -38,7 +39,7 @@ export function createFunctions(context: ClientContext): unknown {
       },
       apply(_, __, given: readonly unknown[]) {
         const last = path.at(-1) ?? "";
-        if (METHODS.has(last)) return import("../small-features.ts").then(({ call }) => call(context, path, given));
+        if (METHODS.has(last)) return later().then(({ call }) => call(context, path, given));
         if (last === "subscribe") return lazySocket(context, path.slice(0, -1), given);
         const [parameter] = Object.values(given[0] ?? {});
         return node([...path, encodeURIComponent(String(parameter))]);
@@ -49,7 +50,7 @@ export function createFunctions(context: ClientContext): unknown {
 
 /** Creates a socket whose calls wait until its code is loaded. */
 function lazySocket(context: ClientContext, path: readonly string[], given: readonly unknown[]): unknown {
-  const opened = import("../small-features.ts").then(({ openRouteSocket }) => openRouteSocket(context, path, given[0]));
+  const opened = later().then(({ openRouteSocket }) => openRouteSocket(context, path, given[0]));
   let socket: Awaited<typeof opened> | null = null;
   void opened.then((own) => {
     socket = own;

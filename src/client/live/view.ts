@@ -1,5 +1,6 @@
 import type { JsonObject } from "../../kernel/json/json.ts";
 import type { ClientContext } from "../context.ts";
+import { later } from "../later.ts";
 import { createListeners } from "../listeners.ts";
 import type { Runtime } from "../runtime.ts";
 import type { Socket } from "../socket/types.ts";
@@ -199,7 +200,7 @@ export class View implements FeedMember {
   }
 
   async #prepare(): Promise<void> {
-    const { createExpansions, createRepeats, completePlan } = await import("../small-features.ts");
+    const { createExpansions, createRepeats, completePlan } = await later();
     const { plan } = this;
     if (!plan.isComplete) completePlan(plan);
     if (plan.query.expand.length > 0) {

@@ -201,7 +201,7 @@ export class WriteQueue {
     const now = context.runtime.now();
     if (sentAt === null) await storage.put(serial, { ...waiting, sentAt: now });
     else if (request.idempotencyKey !== null && now - sentAt > UNKNOWN_AFTER_MS) {
-      const message = "The connection was lost before the answer";
+      const message = "The answer was lost";
       return [null, localError("unknown", message)];
     }
     try {

@@ -1,5 +1,6 @@
 import type { CookieOptions } from "../cookies.ts";
 import { deferred, once, whenLoaded } from "../deferred.ts";
+import { later } from "../later.ts";
 import type { Store } from "../store.ts";
 
 // Public exports of "/client/index.js", for pages without a build.
@@ -10,7 +11,7 @@ export { PlatformError } from "../transport/errors.ts";
 
 /** Creates the `cookieStore()` of a page. Its code is loaded on first use. */
 export function cookieStore(header?: undefined, options?: CookieOptions): Store {
-  const load = once(async () => (await import("../small-features.ts")).cookieStore(header, options));
+  const load = once(async () => (await later()).cookieStore(header, options));
   void load().catch(() => {});
   return {
     ...deferred(load, "get", "set", "remove"),

@@ -2,6 +2,7 @@ import type { JsonObject } from "../../kernel/json/json.ts";
 import { FluentQuery, filterParameters, listParameters } from "../../kernel/records/query.ts";
 import type { FilterOperator } from "../../server/config/records.ts";
 import type { ClientContext } from "../context.ts";
+import { later } from "../later.ts";
 import { liveOf } from "../live/live.ts";
 import type { LiveQuery } from "../live/types.ts";
 import type { QueryParameters } from "../transport/types.ts";
@@ -22,9 +23,6 @@ import { type QueryDescription, tablePath } from "./description.ts";
 import type { Aggregate } from "./wide-queries.ts";
 
 type Item = JsonObject;
-
-/** Rarely used methods are loaded on first use. */
-const wide = () => import("../small-features.ts");
 
 /** `Query` of any table. The types of `client.db` add the fields of each table. */
 export class TableQuery extends FluentQuery<TableQuery, FilterOperator, QueryDescription> {
@@ -49,7 +47,7 @@ export class TableQuery extends FluentQuery<TableQuery, FilterOperator, QueryDes
   }
 
   async page(number: number, options?: PageOptions): Promise<NumberedPage<Item>> {
-    return (await wide()).page(this, number, options);
+    return (await later()).page(this, number, options);
   }
 
   async first(options?: Cancellable & FileSigning): Promise<Item | null> {
@@ -66,7 +64,7 @@ export class TableQuery extends FluentQuery<TableQuery, FilterOperator, QueryDes
     let sent: Promise<SearchPage<Found<Item>>> | undefined;
     // Sent when it is awaited: `live` needs no page.
     const page = () => {
-      sent ??= wide().then((loaded) => loaded.search(this.#context.transport, description, signal));
+      sent ??= later().then((loaded) => loaded.search(this.#context.transport, description, signal));
       return sent;
     };
     return {
@@ -82,11 +80,11 @@ export class TableQuery extends FluentQuery<TableQuery, FilterOperator, QueryDes
   }
 
   async aggregate(options: Aggregate): Promise<Item[]> {
-    return (await wide()).aggregate(this.#context.transport, this.description, options);
+    return (await later()).aggregate(this.#context.transport, this.description, options);
   }
 
   async *pages(options?: Cancellable & FileSigning): AsyncIterableIterator<Item[]> {
-    yield* (await wide()).pages((paging) => this.list({ ...options, ...paging }));
+    yield* (await later()).pages((paging) => this.list({ ...options, ...paging }));
   }
 
   live(): LiveQuery<Item> {
@@ -94,10 +92,10 @@ export class TableQuery extends FluentQuery<TableQuery, FilterOperator, QueryDes
   }
 
   async update(changes: JsonObject): Promise<WriteCounts> {
-    return (await wide()).writeAll(this.#context.transport, this.description, { action: "update", data: changes });
+    return (await later()).writeAll(this.#context.transport, this.description, { action: "update", data: changes });
   }
 
   async delete(): Promise<WriteCounts> {
-    return (await wide()).writeAll(this.#context.transport, this.description, { action: "delete" });
+    return (await later()).writeAll(this.#context.transport, this.description, { action: "delete" });
   }
 }

@@ -1,5 +1,6 @@
 import type { JsonObject } from "../../kernel/json/json.ts";
 import type { ClientContext } from "../context.ts";
+import { later } from "../later.ts";
 import type { Runtime } from "../runtime.ts";
 import { orNull } from "../transport/errors.ts";
 import { jsonOf } from "../transport/send.ts";
@@ -147,7 +148,7 @@ const formOf = async (
   write: TableWrite,
   files: readonly FilePart[],
   options: FormOptions | undefined,
-) => (await import("../small-features.ts")).formOf(context, write, files, options);
+) => (await later()).formOf(context, write, files, options);
 
 /** `Database` of any namespace. The types of `client.db` add the tables of each one. */
 export interface AnyDatabase {

@@ -52,7 +52,7 @@ async function codeOf(phone: string, ask: () => Promise<{ status: number }>): Pr
 const wrong = (...codes: string[]): string => ["000000", "111111", "222222"].find((one) => !codes.includes(one)) ?? "";
 const post = <T = ErrorAnswer & Tokens & Ticket>(
   path: string,
-  body: JsonObject,
+  body: JsonObject | undefined,
   at: Pick<HttpClient, "post"> = platform,
 ) => at.post<T>(`/api/auth/${path}`, body);
 
@@ -166,7 +166,7 @@ test("[AU421] a code completes the sign-in for which it was sent, once", async (
   expect((await post("mfa/phone/send", { mfaTicket: one.mfaTicket })).status).toBe(400);
   expect((await post("mfa/phone/send", { mfaTicket: "unknown" })).status).toBe(400);
   // A code that manages the factor completes no sign-in.
-  const managing = await codeOf(person.phone, () => post("mfa/phone/code", {}, person.user));
+  const managing = await codeOf(person.phone, () => post("mfa/phone/code", undefined, person.user));
   expect((await post("mfa/verify", { mfaTicket: two.mfaTicket, code: managing })).status).toBe(400);
 });
 
@@ -227,12 +227,12 @@ test("[AU423] a code that is sent to the owner removes the factor, and leaves th
   const person = await enrolled();
   const { user, phone } = person;
   expect((await user.delete("/api/auth/mfa/phone", {})).status).toBe(400);
-  const code = await codeOf(phone, () => post("mfa/phone/code", {}, user));
+  const code = await codeOf(phone, () => post("mfa/phone/code", undefined, user));
   expect((await user.delete("/api/auth/mfa/phone", { code: wrong(code) })).status).toBe(400);
   expect((await user.delete("/api/auth/mfa/phone", { code })).status).toBe(200);
   expect(await typesOf(person)).toEqual([]);
   expect((await user.delete("/api/auth/mfa/phone", { code })).status).toBe(404);
-  expect((await post("mfa/phone/code", {}, user)).status).toBe(409);
+  expect((await post("mfa/phone/code", undefined, user)).status).toBe(409);
   expect((await user.get<{ user: JsonObject }>("/api/auth/me")).body.user["phone"]).toBe(phone);
 });
 
@@ -246,7 +246,7 @@ test("[AU424] a change of the number needs a code of a factor, and takes the fac
   }
   expect((await post("change-phone", { newPhone: null, code: "000000" }, user)).status).toBe(400);
   expect(textsTo(next)).toEqual([]);
-  const code = await codeOf(phone, () => post("mfa/phone/code", {}, user));
+  const code = await codeOf(phone, () => post("mfa/phone/code", undefined, user));
   await changeNumber(user, next, code);
   const { mfaTicket } = await ticketOf(person);
   const second = await codeOf(next, () => post("mfa/phone/send", { mfaTicket }));
@@ -307,8 +307,8 @@ test("[AU426] who asks for codes for the number, or guesses at them, keeps its o
   const second = await codeOf(phone, () => post("mfa/phone/send", { mfaTicket }));
   expect((await post("mfa/verify", { mfaTicket, code: second })).status).toBe(200);
   // The first of five texts that manage the factor has enrolled it.
-  for (let count = 1; count < 5; count++) await codeOf(phone, () => post("mfa/phone/code", {}, user));
-  expect((await post("mfa/phone/code", {}, user)).status).toBe(429);
+  for (let count = 1; count < 5; count++) await codeOf(phone, () => post("mfa/phone/code", undefined, user));
+  expect((await post("mfa/phone/code", undefined, user)).status).toBe(429);
   const again = await ticketOf(person);
   await codeOf(phone, () => post("mfa/phone/send", { mfaTicket: again.mfaTicket }));
 });

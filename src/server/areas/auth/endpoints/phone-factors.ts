@@ -106,13 +106,12 @@ const sendToOwner = (deps: PhoneEndpointDeps): Endpoint =>
       summary: "Send a code to your phone that removes it as a second factor, or lets you change its number",
       description: "After a sign-in of the last ten minutes.",
       caller: "user",
-      body: Type.Object({}),
       answers: { 200: Ok },
       errors: [401, 404, 409],
     },
     async (context) => {
       const caller = callerOf(context.principal);
-      await context.body();
+      context.query();
       const texts = textsFor(deps, "managing");
       const client = clientOf(context);
       countText(deps, client);

@@ -31,7 +31,7 @@ export const PHONE_FORMS: Readonly<Record<string, FormOf>> = {
   },
 
   async "phone-text"(visitor, _form, done) {
-    const answer = await visitor.call("POST /api/auth/mfa/phone/code", { body: {} });
+    const answer = await visitor.call("POST /api/auth/mfa/phone/code");
     return done(answer, "phone-factor", visitor.language.texts.phoneFactorSent);
   },
 

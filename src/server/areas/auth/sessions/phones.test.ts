@@ -143,11 +143,11 @@ test("[AU423] a phone is made a second factor, and removed, after a sign-in of t
   expect(verified.status).toBe(200);
   before = sent.length;
   platform.clock.advance(6 * MINUTE_MS);
-  expect((await recent.post("/api/auth/mfa/phone/code", {})).status).toBe(200);
+  expect((await recent.post("/api/auth/mfa/phone/code")).status).toBe(200);
   await until("the text is sent", () => sent.length > before);
   platform.clock.advance(4 * MINUTE_MS + 1);
   const code = sent.at(-1)?.code ?? "";
-  expect(await recent.post("/api/auth/mfa/phone/code", {})).toMatchObject(again);
+  expect(await recent.post("/api/auth/mfa/phone/code")).toMatchObject(again);
   expect(await recent.delete("/api/auth/mfa/phone", { code })).toMatchObject(again);
 });
 
