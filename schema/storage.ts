@@ -119,6 +119,8 @@ export const storageClaims = sqliteTable(
   },
   (table) => [
     index("storage_claims_place").on(table.namespace, table.instanceId, table.fileId),
+    // For merges of accounts.
+    index("storage_claims_owner").on(table.ownerId, table.fileId).where(sql`"ownerId" IS NOT NULL`),
     index("storage_claims_pending").on(table.fileId).where(sql`"isPending" = 1`),
   ],
 );

@@ -142,8 +142,8 @@ export interface MergedAccounts {
 export interface UserHoldings {
   /** Counts the files that a user has uploaded. Errors: 409 for more than a merge moves. */
   countFiles(sql: Readable, userId: string): number;
-  /** Gives everything to another user. */
-  move(tx: Transaction, of: { userId: string; to: string }): void;
+  /** Gives as much to another user as one transaction moves. Returns false if there may be more. */
+  move(tx: Transaction, of: { userId: string; to: string }): boolean;
 }
 
 type AccountHappening = { event: "signup" | "delete" } | { event: "accept"; invitation: AcceptedInvitation };

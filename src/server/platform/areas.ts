@@ -149,8 +149,9 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
       holdings: {
         countFiles: countFilesOf,
         move(tx, of) {
-          moveFilesOf(tx, of);
+          const isDone = moveFilesOf(tx, of);
           moveDevices.run(tx, of);
+          return isDone;
         },
       },
     }),

@@ -1,10 +1,13 @@
 import { Database } from "bun:sqlite";
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { join } from "node:path";
 import type { JsonObject } from "../../../src/kernel/json/json.ts";
 import { type SignedIn, signIn, type TestPlatform, testPlatform } from "../../support/index.ts";
 
 // Two accounts of one person become one.
+
+// Servers are killed and started again several times in one test.
+setDefaultTimeout(30_000);
 
 const KEY = "-key-0123456789abcdefghijklmnopqrstuvw";
 const CONFIG = `{
@@ -146,6 +149,44 @@ test("[AU401] identities and devices move, and an address of the other account p
     { token: "t3" },
   ]);
   expect(file.query("SELECT count(*) AS n FROM push_devices WHERE userId = ?").get(from.id)).toEqual({ n: 0 });
+  file.close();
+});
+
+test("[AU401] the phone number moves where the other account has none, and files of records do", async () => {
+  const [into, from, second] = [await signIn(platform), await signIn(platform), await signIn(platform)];
+  const [phone, other] = ["+436607234001", "+436607234002"];
+  for (const [user, number] of [
+    [from, phone],
+    [second, other],
+  ] as const) {
+    const path = `/api/auth/admin/users/${user.id}`;
+    expect((await platform.service.patch(path, { phone: number })).status).toBe(200);
+  }
+  const file = new Database(join(platform.dataDirectory, "system.db"));
+  const claim = file.query(
+    "INSERT INTO storage_claims (fileId, bucket, size, ownerId, namespace, instanceId, storedAt, isPending) VALUES (?, 'own', 7, ?, 'shared', '', 0, 0)",
+  );
+  claim.run(`claim-${from.id}`, from.id);
+  await upload(from, `claims/${from.id}.txt`);
+  const numberOf = async () =>
+    (await platform.service.get<{ phone: string }>(`/api/auth/admin/users/${into.id}`)).body.phone;
+  expect((await merge(into.id, from.id)).status).toBe(200);
+  expect(await numberOf()).toBe(phone);
+  expect(file.query("SELECT ownerId FROM storage_claims WHERE fileId = ?").get(`claim-${from.id}`)).toEqual({
+    ownerId: into.id,
+  });
+  expect(file.query("SELECT count(*) AS n FROM storage_claims WHERE ownerId = ?").get(from.id)).toEqual({ n: 0 });
+  // It has a number: the other one belongs to nobody.
+  expect((await merge(into.id, second.id)).status).toBe(200);
+  expect(await numberOf()).toBe(phone);
+  const third = await signIn(platform);
+  const given = await platform.service.patch(`/api/auth/admin/users/${third.id}`, { phone: other });
+  expect(given.status).toBe(200);
+  // Files of records count too.
+  file.transaction(() => {
+    for (let at = 0; at < 1001; at++) claim.run(`many-${third.id}-${at}`, third.id);
+  })();
+  expect((await merge(into.id, third.id)).status).toBe(409);
   file.close();
 });
 
@@ -296,4 +337,39 @@ test("[AU401] without a table of users, files and ways to sign in move", async (
   const log = await plain.service.get<{ entries: JsonObject[] }>(`/api/admin/audit?target=users/${into.id}`);
   expect(log.body.entries.map(({ action }) => action)).toContain("user.merge");
   await plain.stop();
+});
+
+test("[AU400] a merge that a start goes on with moves more files than one commit does", async () => {
+  const stopped = await testPlatform({ config: CONFIG });
+  try {
+    const [into, from] = [await signIn(stopped), await signIn(stopped)];
+    await stopped.kill();
+    const system = new Database(join(stopped.dataDirectory, "system.db"));
+    const birthOf = (id: string) =>
+      system.query<{ seq: number }, [string]>("SELECT seq FROM users WHERE id = ?").get(id)?.seq;
+    const put = system.query(
+      "INSERT INTO storage_objects (bucket, key, fileId, size, contentType, uploadedBy, uploaded) VALUES ('own', ?, ?, 1, 'text/plain', ?, 0)",
+    );
+    system.transaction(() => {
+      for (let at = 0; at < 2_100; at++) put.run(`many/${at}`, `many${at}`, from.id);
+    })();
+    const asked = { id: into.id, birth: birthOf(into.id), changes: {}, seq: 1 };
+    const merge = { from: from.id, birth: birthOf(from.id), by: null };
+    system.close();
+    const shared = new Database(join(stopped.dataDirectory, "databases", "shared.db"));
+    const meta = shared.query(
+      `INSERT INTO "_platform_meta" ("name", "value") VALUES (?, ?) ON CONFLICT DO UPDATE SET "value" = excluded."value"`,
+    );
+    meta.run("users_asked", "1");
+    meta.run(`users_asked:${"1".padStart(16, "0")}`, JSON.stringify({ ...asked, merge }));
+    shared.close();
+    await stopped.restart();
+    expect((await stopped.service.get(`/api/auth/admin/users/${from.id}`)).status).toBe(404);
+    const after = new Database(join(stopped.dataDirectory, "system.db"));
+    const holders = after.query("SELECT uploadedBy, count(*) AS n FROM storage_objects GROUP BY 1").all();
+    after.close();
+    expect(holders).toEqual([{ uploadedBy: into.id, n: 2_100 }]);
+  } finally {
+    await stopped.stop();
+  }
 });

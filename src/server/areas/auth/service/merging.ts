@@ -33,6 +33,8 @@ export async function mergeAccounts(
       const account = requireUser(write.tx, into);
       if (userById.get(write.tx, { id: from })?.seq !== going.seq) throw conflict("The account has changed meanwhile");
       write.audit(by, { action: "user.merge", target: `users/${into}`, after: { from } });
+      // No more than one transaction moves: nothing would go on with the rest after a crash.
+      deps.holdings.countFiles(write.tx, from);
       joinAccounts(deps, write, account, merge);
     });
   }
@@ -41,25 +43,31 @@ export async function mergeAccounts(
 
 const identitiesOf = ({ file }: AuthDeps, userId: string): number => identitiesOfUser.all(file.sql, { userId }).length;
 
-/** Gives an account what another one signs in with and holds, and deletes that one. */
+/**
+ * Gives an account what another one signs in with and holds, and deletes that one. Returns false if that one holds more than one
+ * transaction moves, and stays for now.
+ */
 export function joinAccounts(
   deps: AuthDeps,
   write: AccountWrite,
   account: SecretAccount,
   { from, birth, by }: AskedMerge,
-): void {
+): boolean {
   const going = userById.get(write.tx, { id: from });
   // Another account has got the id since, or none has it: this file comes from another moment.
-  if (going?.seq !== birth) return;
+  if (going?.seq !== birth) return true;
   const moving = { userId: from, to: account.id };
+  if (!deps.holdings.move(write.tx, moving)) return false;
   // An address that proves one account proves nothing about the other.
   moveIdentities.run(write.tx, { ...moving, email: account.email });
   movePasskeys.run(write.tx, moving);
-  deps.holdings.move(write.tx, moving);
   for (const { email, displayName: name, language } of [going, account]) {
     if (email === null) continue;
     const mail = { kind: "accountMerged", values: { email, name }, language, ttlMs: DAY_MS } as const;
     deps.mailer.post(write.tx, { ...mail, delivery: "mail" });
   }
   write.delete(from, by, { isAudited: false });
+  // Two accounts cannot have one number.
+  if (account.phone === null && going.phone !== null) write.update(account.id, { phone: going.phone });
+  return true;
 }

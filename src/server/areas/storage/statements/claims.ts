@@ -28,6 +28,20 @@ export const confirmClaim = writing((db, v: { fileId: string }) =>
 
 export const deleteClaim = writing((db, v: { fileId: string }) => db.delete(claims).where(eq(claims.fileId, v.fileId)));
 
+/** Selects the files of records that a user has sent. */
+export const claimsOfOwner = reading((db, v: { ownerId: string; limit: number }) =>
+  db
+    .select({ fileId: claims.fileId, bucket: claims.bucket, size: claims.size })
+    .from(claims)
+    .where(eq(claims.ownerId, v.ownerId))
+    .limit(v.limit),
+);
+
+/** Makes another user the sender of a record's file. */
+export const moveClaim = writing((db, v: { fileId: string; to: string }) =>
+  db.update(claims).set({ ownerId: v.to }).where(eq(claims.fileId, v.fileId)),
+);
+
 /** Selects the claims that were under way, after an id. */
 export const pendingClaims = reading((db, v: { after: string; limit: number }) =>
   db

@@ -50,18 +50,18 @@ export const keysOfUploader = reading((db, v: { userId: string; bucket: string; 
 /** Selects the files that a user has uploaded, at most so many. */
 export const filesOfUploader = reading((db, v: { userId: string; limit: number }) =>
   db
-    .select({ bucket: objects.bucket, size: objects.size })
+    .select({ bucket: objects.bucket, key: objects.key, size: objects.size })
     .from(objects)
     .where(eq(objects.uploadedBy, v.userId))
     .limit(v.limit),
 );
 
-/** Gives the files that a user has uploaded to another one. */
-export const moveFiles = writing((db, v: { userId: string; to: string }) =>
+/** Makes another user the one who has uploaded a file. */
+export const moveFile = writing((db, v: { bucket: string; key: string; to: string }) =>
   db
     .update(objects)
     .set({ uploadedBy: v.to, revision: sql`${objects.revision} + 1` })
-    .where(eq(objects.uploadedBy, v.userId)),
+    .where(and(eq(objects.bucket, v.bucket), eq(objects.key, v.key))),
 );
 
 interface ListRange {
