@@ -29,11 +29,12 @@ async function packagesOf(entries: readonly string[]): Promise<Set<string>> {
   return packages;
 }
 
-test("[SY320] a start evaluates no library that only some requests or configs need", async () => {
+test("[SY320, MC16] a start evaluates no library that only some requests or configs need", async () => {
   const packages = await packagesOf(ENTRIES);
   const later = [
     "@elysiajs/swagger",
     "@fastify/busboy",
+    "@modelcontextprotocol/sdk",
     "@peculiar/x509",
     "@simplewebauthn/server",
     "acme-client",

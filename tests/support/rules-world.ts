@@ -136,6 +136,31 @@ export const throughApp = (
 ): [path: string, method: string, body?: JsonObject] =>
   caller.key === null ? ["/api/functions/as", "POST", { address, method, args }] : otherwise;
 
+/** Returns the same call as a tool for agents. Nobody has any, and uses `otherwise`. */
+export const throughMcp = (
+  caller: Caller,
+  { path }: RuledTable,
+  [tool, args]: [tool: string, args: JsonObject],
+  otherwise: [path: string, method: string, body?: JsonObject],
+): [path: string, method: string, body?: JsonObject] => {
+  if (caller.auth === null && caller.key === null) return otherwise;
+  const [, , , namespace = "", ...parts] = path.split("/");
+  const table = parts.at(-1) ?? "";
+  const place = parts.length > 2 ? { namespace, instance: parts[0] ?? "", table } : { namespace, table };
+  const params = { name: tool, arguments: { ...place, ...args } };
+  return [MCP, "POST", { jsonrpc: "2.0", id: 1, method: "tools/call", params }];
+};
+const MCP = "/mcp?write=1";
+
+/** Returns the answer that a tool had; a tool that the caller may not use is refused. */
+function ofTool({ status, text }: { status: number; text: string }): { status: number; text: string } {
+  if (status !== 200) return { status, text };
+  const { result } = JSON.parse(text) as { result: { isError: boolean; content: [{ text: string }] } };
+  const [{ text: inner }] = result.content;
+  if (!inner.startsWith("{")) return { status: result.isError ? 403 : 200, text: "{}" };
+  return { status: result.isError ? (JSON.parse(inner) as { code: number }).code : 200, text: inner };
+}
+
 /** Creates a world, determined by the seed including the ids of users. */
 export async function rulesWorld(seed: number, tableCount: number): Promise<RulesWorld> {
   const r = random(seed);
@@ -147,7 +172,7 @@ export async function rulesWorld(seed: number, tableCount: number): Promise<Rule
   ];
   const secretOf = (name: string) => `key-${name}-0123456789abcdef`;
   const keySource = keys.map(([name, scopes]) => {
-    const all = [...scopes.map((scope) => `db:*:*:${scope}`), "kv:namespace:x:read"];
+    const all = [...scopes.map((scope) => `db:*:*:${scope}`), "kv:namespace:x:read", "mcp:*:*:*"];
     return `"${name}": { key: "${secretOf(name)}", scopes: ${JSON.stringify(all)} }`;
   });
   const of = (isDynamic: boolean) =>
@@ -156,7 +181,7 @@ export async function rulesWorld(seed: number, tableCount: number): Promise<Rule
       .map(tableSource)
       .join("\n");
   const platform = await testPlatform({
-    config: `{ serviceKeys: { ${keySource.join(", ")} }, realtime: { messageRate: 100_000 }, databases: {
+    config: `{ serviceKeys: { ${keySource.join(", ")} }, realtime: { messageRate: 100_000 }, mcp: true, rateLimits: { mcp: { requests: 1_000_000, window: 60 } }, databases: {
       shared: { tables: { ${of(false)} ${FACTS_TABLE} } },
       spaces: { instance: true, access: { create: true, open: true }, tables: { ${of(true)} ${FACTS_TABLE} } } },
       routes: ${ROUTES} }`,
@@ -239,12 +264,13 @@ export interface Heard {
 
 /** Sends one request, and collects the secrets in its response. */
 export async function ask(caller: Caller, method: string, path: string, body?: JsonValue): Promise<Heard> {
-  const json: RequestInit =
-    body === undefined ? {} : { headers: { "content-type": "application/json" }, body: JSON.stringify(body) };
+  const headers = { "content-type": "application/json", accept: "application/json, text/event-stream" };
+  const json: RequestInit = body === undefined ? {} : { headers, body: JSON.stringify(body) };
   const response = await caller.client.fetch(path, { method, ...json });
-  const text = await response.text();
+  const heard = { status: response.status, text: await response.text() };
+  const { status, text } = path === MCP ? ofTool(heard) : heard;
   return {
-    status: response.status,
+    status,
     text,
     // Every response of a table is a JSON object, except to HEAD.
     body: (text === "" ? {} : JSON.parse(text)) as JsonObject,

@@ -52,6 +52,9 @@ const SPECIAL = parseRanges(["2001::/23", "2001:db8::/32", "2002::/16", "3ffe::/
 /** Cloud addresses at which each machine reaches services of its own, although they look public. */
 const OF_CLOUDS = parseRanges(["168.63.129.16"]);
 
+/** Reports whether an address is this machine's own. */
+export const isLoopbackAddress = (address: string): boolean => parseAddress(address)?.range() === "loopback";
+
 /**
  * Reports whether an address may belong to somebody else on the internet: not loopback, link-local, private, shared or reserved.
  */

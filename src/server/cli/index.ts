@@ -38,6 +38,7 @@ const COMMANDS: Readonly<Record<string, LoadCommand>> = {
   "verify-backup": async () => (await import("./backup/verify-backup.ts")).verifyBackupCommand,
   doctor: async () => (await import("./doctor/doctor.ts")).doctorCommand,
   audit: async () => (await import("./audit.ts")).auditCommand,
+  mcp: async () => (await import("./mcp.ts")).mcpCommand,
 };
 
 /** The internal commands, which the server runs in child processes; the help omits them. */

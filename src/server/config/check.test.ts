@@ -348,6 +348,21 @@ const CASES: [rule: string, what: string, config: unknown, path: string, words: 
     `${TITLE}.requird`,
     'did you mean "required"?',
   ],
+  ["[CF390]", "agents as a text", { mcp: "yes" }, "mcp", "true or false"],
+  [
+    "[CF391]",
+    "an unknown action of agents",
+    { serviceKeys: { k: { key: "sssssssssssssssssssssss", scopes: ["mcp:*:*:call"] } } },
+    "serviceKeys.k.scopes.0",
+    '"call" is not an action of mcp: read, write',
+  ],
+  [
+    "[CF392]",
+    "a limit of agents",
+    { rateLimits: { mcp: { requests: 0, window: 60 } } },
+    "rateLimits.mcp.requests",
+    "1 or more",
+  ],
   ["[CF2]", "unknown in kv", { kv: { a: { ttl: 5 } } }, "kv.a.ttl", "nothing can be configured"],
   ["[CF2]", "unknown without a near name", { api: { zzzz: 1 } }, "api.zzzz", "the options are schemaEndpoint, docs"],
   [
@@ -1835,4 +1850,5 @@ const EVERYTHING = {
     },
   },
   api: { schemaEndpoint: "authenticated", docs: false },
+  mcp: true,
 };

@@ -14,6 +14,7 @@ export const RATE_LIMITS: Readonly<Record<RateLimitGroup, RateLimit>> = {
   signup: { requests: 30, window: 60 },
   events: { requests: 100, window: 60 },
   phone: { requests: 20, window: 3_600 },
+  mcp: { requests: 600, window: 60 },
 };
 
 interface Window {

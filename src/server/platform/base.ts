@@ -9,6 +9,7 @@ import { AuditOutbox } from "../areas/audit/index.ts";
 import { Capture } from "../areas/backup/continuous/capture/capture.ts";
 import { spoolOf } from "../areas/backup/continuous/index.ts";
 import type { ConfigFile } from "../areas/config-editor/index.ts";
+import type { DevelopmentKey } from "../areas/mcp/index.ts";
 import { roomBacklogMaxBytes, roomMessageMaxBytes } from "../areas/rooms/index.ts";
 import type { Guide } from "../areas/site/guide/source.ts";
 import { Outboxes, watchedNamespaces } from "../areas/triggers/index.ts";
@@ -40,6 +41,8 @@ export interface PlatformOptions {
   configFile?: ConfigFile | null;
   /** The guide, served below `/docs`; null: not served, as outside of development. */
   guide?: Guide | null;
+  /** The key of `platform dev` for agents; null outside of development. */
+  development?: DevelopmentKey | null;
   logger?: Logger;
   clock?: Clock;
   ids?: Ids;
@@ -53,7 +56,7 @@ export function openBase(config: PlatformConfig, options: PlatformOptions, stopp
   /** The last lines of the log, for administrators. */
   const logs = new LogLines({ clock, next: options.logger ?? silentLogger });
   const { logger } = logs;
-  const { isDrill = false, takeOver = false, guide = null, configFile = null } = options;
+  const { isDrill = false, takeOver = false, guide = null, configFile = null, development = null } = options;
   /** The health checks, to which areas add theirs; `GET /api/health` and `platform doctor` report them. */
   const health = new HealthChecks({
     clock,
@@ -106,6 +109,7 @@ export function openBase(config: PlatformConfig, options: PlatformOptions, stopp
     takeOver,
     guide,
     configFile,
+    development,
     health,
     logs,
     audit,

@@ -5,6 +5,7 @@ import { systemIds } from "../../kernel/ids.ts";
 import { type Logger, silentLogger } from "../../kernel/logger.ts";
 import { requireWhole } from "../areas/backup/work-folder.ts";
 import type { ConfigFile } from "../areas/config-editor/index.ts";
+import type { DevelopmentKey } from "../areas/mcp/index.ts";
 import { readGuide } from "../areas/site/guide/source.ts";
 import { resolveSecrets } from "../config/secrets/secrets.ts";
 import type { PlatformConfig } from "../config/types.ts";
@@ -39,6 +40,8 @@ export async function openPlatform(
     takeOver?: boolean;
     /** Whether this is `platform dev`, which serves the guide. */
     isDevelopment?: boolean;
+    /** The key of `platform dev` for agents. */
+    development?: DevelopmentKey | null;
     /** The config's file, for edits in the dashboard. */
     configFile?: ConfigFile | null;
     /** Receives a newly generated root service key, even when the platform then fails to open. */
@@ -64,6 +67,7 @@ export async function openPlatform(
       takeOver,
       guide,
       configFile: options.configFile ?? null,
+      development: options.development ?? null,
       logger,
       lock,
       onTaken() {

@@ -1,12 +1,14 @@
 import type { AnyElysia } from "elysia";
 import type { MaybePromise } from "../../kernel/maybe-promise.ts";
+import { mcpEndpoints } from "../areas/mcp/index.ts";
+import type { OwnServer } from "../areas/mcp/requests.ts";
 import { createSite } from "../areas/site/index.ts";
 import { ownProduct } from "../config/loading/product.ts";
 import type { PlatformConfig } from "../config/types.ts";
 import { createCors, DRILL_HEADERS } from "../http/cors.ts";
 import type { Endpoint } from "../http/endpoint.ts";
 import { createAccessLog } from "../http/exchange/access-log.ts";
-import { type AnswerListener, createHttp, type Http } from "../http/http.ts";
+import { type AnswerListener, createHttp, type Http, type HttpParts } from "../http/http.ts";
 import { BODY_MAX_BYTES } from "../http/limits.ts";
 import type { NativeRoutes } from "../http/listening/requests.ts";
 import { mountEndpoints } from "../http/mount.ts";
@@ -50,6 +52,7 @@ export function serveAreas(
   mountEndpoints(server, http, endpoints);
   const own = { answer: async (request: Request) => server.fetch(request), inPlaceOf: http.inPlaceOf };
   mountEndpoints(server, http, areas.auth.pages(own));
+  mountEndpoints(server, http, agentEndpoints(config, base, areas, { ...own, ...http.parts }));
   const { area: functions } = areas.functions;
   const served = functions?.serve(http.parts, cors) ?? null;
   if (served !== null) mountFunctions(server, served.answer);
@@ -60,6 +63,31 @@ export function serveAreas(
   }
   server.compile();
   return { http, server, native: served?.native ?? {} };
+}
+
+/** Returns the endpoints for agents; none where the config and development have none. */
+function agentEndpoints(
+  config: PlatformConfig,
+  { clock, secrets, audit, dataDirectory, development }: Base,
+  { system }: Areas,
+  own: OwnServer & Pick<HttpParts, "identify" | "requirePresent">,
+): readonly Endpoint[] {
+  const { publicUrl } = config.server ?? {};
+  return mcpEndpoints({
+    clock,
+    dataDirectory,
+    isDeclared: config.mcp === true,
+    development: config.mcp === false ? null : development,
+    rootKey: secrets.serviceKey,
+    publicOrigin: publicUrl === undefined ? null : new URL(publicUrl).origin,
+    limit: config.rateLimits?.mcp ?? RATE_LIMITS.mcp,
+    own,
+    identify: own.identify,
+    requirePresent: own.requirePresent,
+    schema: system.schema,
+    schemaEndpoint: config.api?.schemaEndpoint ?? false,
+    audit: (actor, act) => audit.recordAct(actor, act),
+  });
 }
 
 /** Mounts everything below `/api/functions`, whatever its method: the routes there answer for themselves. */

@@ -17,6 +17,7 @@ import {
   refused,
   rulesWorld,
   throughApp,
+  throughMcp,
 } from "../../support/rules-world.ts";
 
 // Every kind of change is decided alike, and its answer reveals nothing that the caller may not read.
@@ -150,6 +151,48 @@ const transaction = ({ table }: Attempt, operation: JsonObject): [path: string, 
 ];
 
 const WAYS: readonly Way[] = [
+  {
+    name: "an insert by a tool for agents",
+    kind: "insert",
+    request: (attempt) =>
+      throughMcp(
+        attempt.caller,
+        attempt.table,
+        ["insert_record", { record: whole(attempt) }],
+        [`${attempt.table.path}/batch`, "POST", { inserts: [whole(attempt)] }],
+      ),
+    verdict: (attempt) => batched(inserting(attempt)),
+  },
+  {
+    name: "an update by a tool for agents",
+    kind: "update",
+    request: ({ caller, table, id, n }) =>
+      throughMcp(caller, table, ["update_record", { id, changes: { n } }], [`${table.path}/${id}`, "PATCH", { n }]),
+    verdict: (attempt) => changing("update", attempt),
+  },
+  {
+    name: "a delete by a tool for agents",
+    kind: "delete",
+    request: ({ caller, table, id }) =>
+      throughMcp(caller, table, ["delete_record", { id }], [`${table.path}/${id}`, "DELETE"]),
+    verdict: (attempt) => changing("delete", attempt),
+  },
+  {
+    name: "an update in a transaction by a tool for agents",
+    kind: "update",
+    request: (attempt) => {
+      const { caller, table, id, n } = attempt;
+      const operation = { action: "update", id, data: { n } };
+      const tool = throughMcp(caller, table, ["transaction", {}], transaction(attempt, operation));
+      const params = tool[2]?.["params"];
+      if (params === undefined) return tool;
+      const { namespace, instance } = (params as { arguments: Record<string, string> }).arguments;
+      const place = instance === undefined ? { namespace } : { namespace, instance };
+      const args = { ...place, operations: [{ table: table.name, ...operation }] } as JsonObject;
+      return [tool[0], tool[1], { ...tool[2], params: { name: "transaction", arguments: args } }];
+    },
+    verdict: (attempt) => changing("update", attempt),
+  },
   {
     name: "an insert in a transaction",
     kind: "insert",

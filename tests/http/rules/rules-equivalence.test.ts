@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import type { JsonObject } from "../../../src/kernel/json/json.ts";
+import type { JsonObject, JsonValue } from "../../../src/kernel/json/json.ts";
 import { type ListAnswer, platformCommand, testPlatform } from "../../support/index.ts";
 import { testSeed } from "../../support/random.ts";
 import { holds, randomTuple, type Tuple } from "../../support/rules.ts";
@@ -16,6 +16,7 @@ import {
   rulesWorld,
   secretsIn,
   throughApp,
+  throughMcp,
 } from "../../support/rules-world.ts";
 
 // Every access to a record is decided alike: random rules, records and callers, and an oracle that evaluates the rules
@@ -45,6 +46,10 @@ const filters = ({ filter, orFilter }: Want) => ({
   filter: JSON.stringify(filter),
   orFilter: JSON.stringify(orFilter),
 });
+/** The filter of a request that has one alone. */
+const wholeFilter = ({ filter, orFilter }: Want): JsonValue =>
+  // Tuples are JSON.
+  [...filter, ...(orFilter.length === 0 ? [] : [{ or: orFilter.map((tuple) => [tuple]) }])] as unknown as JsonValue;
 const idsOf = (heard: Heard): string[] => (heard.body as unknown as ListAnswer).items.map((one) => String(one["id"]));
 const outcome = (heard: Heard, ids = heard.status === 200 ? idsOf(heard) : []): Outcome => {
   if (heard.status !== 200) return { ids: [], refusedWith: heard.status };
@@ -110,6 +115,28 @@ const WAYS: readonly Way[] = [
       const plain = `${table.path}/search${q({ ...filters(want), q: "w", limit: 1000 })}`;
       const options = { filter, orFilter, limit: 1000 } as unknown as JsonObject;
       const [path, method, body] = throughApp(caller, table, ["search", "w", options], [plain, "GET"]);
+      const heard = outcome(await ask(caller, method, path, body));
+      return { ...heard, ids: heard.ids.sort() };
+    },
+  },
+  {
+    name: "a list by a tool for agents",
+    run: async (want) => {
+      const { caller, table } = want;
+      const plain = `${table.path}${q({ ...filters(want), limit: 1000 })}`;
+      const args = { filter: wholeFilter(want), limit: 100 };
+      const [path, method, body] = throughMcp(caller, table, ["list_records", args], [plain, "GET"]);
+      return outcome(await ask(caller, method, path, body));
+    },
+  },
+  {
+    name: "a search by a tool for agents",
+    isByContent: true,
+    run: async (want) => {
+      const { caller, table } = want;
+      const plain = `${table.path}/search${q({ ...filters(want), q: "w", limit: 1000 })}`;
+      const args = { q: "w", filter: wholeFilter(want), limit: 100 };
+      const [path, method, body] = throughMcp(caller, table, ["search_records", args], [plain, "GET"]);
       const heard = outcome(await ask(caller, method, path, body));
       return { ...heard, ids: heard.ids.sort() };
     },

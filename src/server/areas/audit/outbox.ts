@@ -77,6 +77,12 @@ export class AuditOutbox implements AuditSink {
     await this.#flush?.();
   }
 
+  /** Records what anybody did that is no change of the server's files. Resolves when it is on disk. Errors: as for `record`. */
+  async recordAct(actor: AuditActor, act: AuditedChange): Promise<void> {
+    await this.#write?.(actor, act);
+    await this.#flush?.();
+  }
+
   async #note(change: AuditedChange): Promise<void> {
     const written = this.#write?.(NOBODY, change);
     this.#noted = Promise.allSettled([this.#noted, written]);

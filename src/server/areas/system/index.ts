@@ -58,6 +58,8 @@ export function createSystemArea(deps: {
   });
   return {
     endpoints: [...endpoints, resourcesEndpoint({ config, keyUse: deps.keyUse }), configEndpoint(config), ...logs],
+    /** Describes the declared tables, for callers whose right to see them is checked. */
+    schema: () => describeSchema(config.databases ?? {}),
     /** Counts each answer for the metrics. */
     onAnswer: requests.record,
     /** Closes the connections that follow the log. */

@@ -1,6 +1,7 @@
 import { existsSync, type FSWatcher, statSync, watch } from "node:fs";
 import { dirname } from "node:path";
 import { Command } from "@commander-js/extra-typings";
+import { systemIds } from "../../../kernel/ids.ts";
 import { ownCommand } from "../../../kernel/process/own-command.ts";
 import { envFileOf } from "../../config/loading/env-file.ts";
 import { importedFiles } from "../../config/loading/imported-files.ts";
@@ -8,7 +9,9 @@ import { DEV_STOP_MAX_MS, SETTLE_MS } from "../limits.ts";
 import { configOption, DATA_DEFAULT, dataOption } from "../options.ts";
 import { printNote } from "../output.ts";
 import { hostOption, logOption, portOption } from "./serve-options.ts";
-import { STOP_MESSAGE, stopSignal } from "./signals.ts";
+import { MCP_KEY_VARIABLE, STOP_MESSAGE, stopSignal } from "./signals.ts";
+
+const MCP_KEY_BYTES = 24;
 
 export const devCommand = new Command("dev")
   .description("Like start, and restarts when the config, a file that it imports or .env changes")
@@ -22,6 +25,7 @@ export const devCommand = new Command("dev")
     const options = { config, data: data === DATA_DEFAULT ? undefined : data, host, port, log };
     const given = Object.entries(options).filter(([, value]) => value !== undefined);
     const command = [...ownCommand(), "start", ...given.map(([name, value]) => `--${name}=${value}`)];
+    const mcpKey = `mcp_${systemIds.secret(MCP_KEY_BYTES)}`;
     const stopped = stopSignal();
     let isStopping = false;
     void stopped.then(() => {
@@ -29,7 +33,7 @@ export const devCommand = new Command("dev")
     });
     while (!isStopping) {
       const watched = watchFiles([...importedFiles(config), envFileOf(config)]);
-      const server = startServer(command);
+      const server = startServer(command, mcpKey);
       const reason = await Promise.race([
         stopped.then(() => "stopped" as const),
         watched.changed.then(() => "changed" as const),
@@ -51,9 +55,13 @@ interface Server {
   stop(): Promise<void>;
 }
 
-function startServer(command: string[]): Server {
+function startServer(command: string[], mcpKey: string): Server {
   // The server stops on a message of this channel, or when the channel closes because this process has ended.
-  const child = Bun.spawn(command, { stdio: ["ignore", "inherit", "inherit"], ipc: () => {} });
+  const child = Bun.spawn(command, {
+    stdio: ["ignore", "inherit", "inherit"],
+    ipc: () => {},
+    env: { ...process.env, [MCP_KEY_VARIABLE]: mcpKey },
+  });
   return {
     exited: child.exited,
     async stop() {

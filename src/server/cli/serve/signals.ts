@@ -3,10 +3,19 @@ import { constants } from "node:os";
 const SIGNALS = ["SIGTERM", "SIGINT"] as const;
 /** The base of exit codes: shells add it to the number of the signal that ended a process. */
 const EXIT_SIGNALLED = 128;
+/** Variable by which `dev` gives the server a key for agents. */
+export const MCP_KEY_VARIABLE = "PLATFORM_DEV_MCP_KEY";
 export const STOP_MESSAGE = "stop";
 
 /** Whether `platform dev` started this process. */
 export const isOfDev = (): boolean => process.send !== undefined;
+
+/** Returns the key that `platform dev` made for agents, and removes it where code of the config would find it; null without one. */
+export function takeMcpKey(): string | null {
+  const key = process.env[MCP_KEY_VARIABLE] ?? null;
+  delete process.env[MCP_KEY_VARIABLE];
+  return isOfDev() ? key : null;
+}
 
 /**
  * Resolves at the first SIGTERM or SIGINT; a second one ends the process immediately, with 128 plus its number. Also resolves at a

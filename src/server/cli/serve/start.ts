@@ -19,7 +19,7 @@ import { configOption, dataOption } from "../options.ts";
 import { errorOutput, plural, printNote } from "../output.ts";
 import { StandardOutput } from "../standard-output.ts";
 import { drillOf, hostOption, logOption, portOption } from "./serve-options.ts";
-import { endOnRequest, isOfDev, stopSignal } from "./signals.ts";
+import { endOnRequest, isOfDev, stopSignal, takeMcpKey } from "./signals.ts";
 
 export const startCommand = new Command("start")
   .description("Starts the server")
@@ -42,6 +42,7 @@ export const startCommand = new Command("start")
     const isDrill = drillOf(drill, process.env);
     const loaded = endOnRequest();
     const isDevelopment = isOfDev();
+    const mcpKey = takeMcpKey();
     const { config, warnings } = await loadConfig(file, platformModule).catch(async (cause: unknown) => {
       if (isDevelopment) await (await import("../rehearsal/preview.ts")).putBackEdit(file, data, cause);
       throw cause;
@@ -67,6 +68,7 @@ export const startCommand = new Command("start")
         takeOver,
         logger,
         isDevelopment,
+        development: mcpKey === null ? null : { key: mcpKey },
         configFile: ownProduct() === null ? configFileOf(file, data, isDevelopment) : null,
         onNewServiceKey(serviceKey) {
           keyLine = `\nroot service key: ${serviceKey}`;
@@ -76,7 +78,9 @@ export const startCommand = new Command("start")
       const address = (config.server?.publicUrl ?? url).replace(/\/$/, "");
       const link = config.admin !== false && process.stdout.isTTY ? dashboardLine(address, data) : "";
       // The server continues even if this output fails.
-      output.write(`platform listening on ${url}${keyLine}${link}\n`);
+      const mcpLine =
+        mcpKey === null || config.mcp === false ? "" : `\nmcp ${url.replace(/\/$/, "")}/mcp key ${mcpKey}`;
+      output.write(`platform listening on ${url}${keyLine}${mcpLine}${link}\n`);
       if (config.admin !== false) noteAddress(data, address);
       if (isDevelopment) noteStart(file, data);
       // Code ran once so far (scripts/build.ts); from now on compiling it pays off.

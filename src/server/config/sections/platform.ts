@@ -45,6 +45,8 @@ const Sections = Type.Object({
   rateLimits: Type.Optional(RateLimits),
   serviceKeys: Type.Optional(ServiceKeys),
   api: Type.Optional(Api),
+  /** Whether agents reach the server at `/mcp`; false by default. `dev` serves it for the key that it prints, unless it is false. */
+  mcp: Type.Optional(Type.Boolean()),
   /** Whether there is a dashboard, and sign-in with a service key in a browser; true by default. */
   admin: Type.Optional(Type.Boolean()),
   /** Endpoints of your own under `/api/functions`. */

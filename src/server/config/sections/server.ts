@@ -87,5 +87,7 @@ export const RateLimits = Type.Object({
   events: limit(),
   /** Texts to phones. */
   phone: limit(),
+  /** Messages of agents at `/mcp`, for each caller. */
+  mcp: limit(),
 });
 export type RateLimitGroup = keyof Static<typeof RateLimits>;

@@ -23,6 +23,7 @@ const ACTIONS: Readonly<Record<string, readonly string[]>> = {
   functions: ["call"],
   rooms: ["read", "write"],
   backups: ["read", "write", "download"],
+  mcp: ["read", "write"],
 };
 
 /** Describes the problem of a scope; null when it is well-formed. */
