@@ -278,6 +278,7 @@ describe("sources", () => {
     "areas/backup/archive/create.ts": "the copy in a backup",
     "areas/backup/archive/verify.ts": "an unpacked backup",
     "areas/backup/continuous/restore/restore.ts": "checks a restored database",
+    "areas/backup/continuous/restore/tenant.ts": "counts the records of a restored database",
     "areas/backup/work-folder.ts": "scratch files",
     "cli/migrate/pocketbase/records.ts": "a new file that no server has opened yet",
     "areas/d1/database-file.ts": "keeps the WAL, by the gate",

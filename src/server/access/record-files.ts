@@ -51,8 +51,8 @@ export interface RecordFiles {
     file: RecordPlace & { file: RecordFile },
     caller: ReadCaller,
   ): Promise<Response>;
-  /** Removes the files of an instance that was deleted. */
-  instanceDeleted(place: RecordPlace): void;
+  /** Removes the files of an instance that no record has, after its deletion or restore. */
+  instanceChanged(place: RecordPlace): void;
 }
 
 /** Looks up which files records have. */

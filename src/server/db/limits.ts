@@ -159,3 +159,10 @@ export const AUDIT_ROW_CHARACTERS = 256 * 1024;
 export const AUDIT_VALUE_BYTES = 16 * 1024;
 /** Changes of one write that have an audit entry each; more share one entry with their counts. */
 export const AUDITED_SINGLY_MAX = 100;
+/** Time limit for replacing the content of a file, and the pages that are copied at a time, in one transaction. */
+export const REPLACE_TIMEOUT_MS = 3_600_000;
+export const REPLACE_STEP_PAGES = 4_096;
+/** Time for which a write waits for a file whose content is being replaced. */
+export const REPLACE_WAIT_MS = 20_000;
+/** Bytes of a commit that replaces the content of a file, up to which its pages are captured. */
+export const COMMIT_CAPTURED_MAX_BYTES = 64 * 1024 * 1024;

@@ -17,3 +17,19 @@ export function openUnchanged(path: string): Database {
 
 /** Reports whether the file has a WAL with content; an empty one counts as none. */
 export const hasWal = (path: string): boolean => (statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0;
+
+/**
+ * Closes without a checkpoint, which would make a write permanent that was answered with a failure. SQLite checkpoints when the
+ * last connection is closed, unless that connection is read-only.
+ */
+export function closeAsItIs(path: string, sqlite: Database): void {
+  let last: Database | null = null;
+  try {
+    last = new Database(path, { readonly: true });
+    last.query("SELECT count(*) FROM sqlite_schema").get();
+  } catch {
+    // For example, no descriptor is left. SQLite checkpoints the WAL then, although the write was answered with a failure.
+  }
+  sqlite.close();
+  last?.close();
+}

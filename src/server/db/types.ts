@@ -233,6 +233,11 @@ export interface OpenedFile extends DatabaseFile {
    * Errors: 503, and it stays open, while the audit log cannot take its entries. [AL14]
    */
   end(reason: Error): Promise<void>;
+  /**
+   * Replaces the content by that of the database `source`, in one commit that another process makes; no write begins meanwhile. The
+   * caller closes the file then, since what is known of its tables is void. Errors: those of SQLite; the content is as it was.
+   */
+  replace(source: string): Promise<void>;
   /** Checkpoints the WAL and closes the connections of other processes, off the main thread, so that `closeNow` is short. */
   prepareClose(): Promise<void>;
   /** Closes an idle file at once. */

@@ -221,7 +221,12 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
       onDelete(address) {
         areas.sockets.rights.deleted(address);
         areas.realtime.endInstance(address);
-        areas.storage.recordFiles.instanceDeleted(address);
+        areas.storage.recordFiles.instanceChanged(address);
+      },
+      onReplace(address) {
+        areas.sockets.rights.deleted(address);
+        areas.realtime.restartInstance(address);
+        areas.storage.recordFiles.instanceChanged(address);
       },
       prepareJob: (name, data, options) => areas.jobs.prepare(name, data, options),
       audit: (change) => base.audit.record(change),
@@ -333,8 +338,19 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
     });
     return area;
   }),
-  continuous: stopping("copies", ({ config, base }) =>
-    createContinuousArea({ ...base, config: config.backups?.continuous }),
+  continuous: stopping("copies", ({ config, base, areas }) =>
+    createContinuousArea({
+      ...base,
+      config: config.backups?.continuous,
+      tenants: () => ({
+        ...areas.tables.tenants,
+        replace: (address, { database, claims, fetchFiles }) =>
+          areas.storage.recordFiles.restoring(address, claims, async () => {
+            await fetchFiles();
+            await areas.tables.tenants.replace(address, database);
+          }),
+      }),
+    }),
   ),
   triggers: stopping("records", async ({ config, base, areas, app }) => {
     const { queue } = areas.jobs;

@@ -116,6 +116,18 @@ export class RealtimeArea {
     this.#feeds.forgetInstance(namespace, instanceId);
   }
 
+  /** Tells all subscriptions to the tables of an instance that its content was replaced. */
+  restartInstance({ namespace, instanceId }: { namespace: string; instanceId: string }): void {
+    this.#feeds.restartInstance(namespace, instanceId);
+    this.#connections.each(({ state }) => {
+      for (const subscription of [...state.subscriptions.values()]) {
+        if (!(subscription instanceof TableSubscription)) continue;
+        const { address } = subscription.channel;
+        if (address.namespace === namespace && address.instanceId === instanceId) subscription.restart();
+      }
+    });
+  }
+
   /** Sends `app.broadcast`. Errors: 400 that names the faulty argument, 413, 503. */
   async broadcast(...[channel, event, payload]: Parameters<AppAccess["broadcast"]>): Promise<void> {
     this.#send(broadcastParser.parse({ channel, event, payload }));

@@ -25,13 +25,14 @@ import type { TableModel } from "./model/model.ts";
 import { createSubjectFilters, type SubjectFilters } from "./query/subject-filters.ts";
 import { type ExportedRecord, exportedRecords } from "./records/exported.ts";
 import {
-  type InstanceDeletionListener,
+  type InstanceListener,
   openNamespaces,
   type Table,
   type TablesChangeListener,
   type TablesCommitListener,
   type TablesOutbox,
 } from "./records/namespaces.ts";
+import { createTenants } from "./records/tenants.ts";
 import { createAccountRecords } from "./records/user-records.ts";
 import { createTableService } from "./service.ts";
 import type { PrepareJob } from "./transactions/handle.ts";
@@ -54,6 +55,8 @@ export interface TablesArea {
   readonly filters: SubjectFilters;
   /** Returns the file of a declared static namespace, or of an instance; null when it does not exist. */
   file(namespace: string, instanceId: string | null): DatabaseFile | null;
+  /** The instances, to be restored. */
+  readonly tenants: ReturnType<typeof createTenants>;
   /** Looks up which files records have. */
   readonly fileReferences: FileReferences;
   /** Returns the records of the accounts, in the table of users. */
@@ -93,7 +96,9 @@ export function createTablesArea(deps: {
   app: () => AppAccess;
   onChange: TablesChangeListener;
   /** Called when an instance was deleted. */
-  onDelete: InstanceDeletionListener;
+  onDelete: InstanceListener;
+  /** Called when the content of an instance was replaced. */
+  onReplace: InstanceListener;
   onCommit: TablesCommitListener;
   outbox: TablesOutbox;
   systemFile: DatabaseFile;
@@ -149,6 +154,7 @@ export function createTablesArea(deps: {
       if (namespace.kind === "static") return namespace.file;
       return instanceId === null ? null : namespace.instances.get(instanceId, { create: false });
     },
+    tenants: createTenants(namespaces),
     fileReferences: createFileReferences(namespaces),
     accountRecords: (place) => createAccountRecords({ ...usersIn(place), clock: deps.clock }),
     exportedRecords: (place, ...asked) => exportedRecords({ ...usersIn(place), service }, ...asked),

@@ -1,5 +1,6 @@
 import { existsSync, statSync } from "node:fs";
 import { resolve } from "node:path";
+import { momentIn } from "../../areas/backup/continuous/restore/moment.ts";
 import type { BackupsPlace } from "../../config/types.ts";
 import { CommandError, UsageError } from "../errors.ts";
 
@@ -39,12 +40,10 @@ export function placeOf(text: string, environment: Readonly<Record<string, strin
 export const isArchive = (text: string): boolean =>
   !text.startsWith(S3) && statSync(text, { throwIfNoEntry: false })?.isFile() === true;
 
-const INSTANT = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?(?:[Zz]|[+-]\d\d:\d\d)$/;
-
 /** Reads `--at`: ISO 8601 with a zone, up to milliseconds. Errors: UsageError. */
 export function momentArgument(text: string): number {
-  const at = INSTANT.test(text) ? Date.parse(text.toUpperCase()) : Number.NaN;
-  if (Number.isNaN(at)) {
+  const at = momentIn(text);
+  if (at === null) {
     throw new UsageError(`--at must be a time with a zone, as 2026-11-26T14:03:19Z, got "${text}"`);
   }
   return at;

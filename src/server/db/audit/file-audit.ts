@@ -9,15 +9,15 @@ import type { Commits } from "../writer/commit-gate.ts";
 import type { AuditKind, AuditRow, AuditSink, AuditSource, AuditText } from "./types.ts";
 
 /** The table of a file's entries. The first entry creates it. */
-const TABLE = "_platform_audit";
-const CREATE = `CREATE TABLE IF NOT EXISTS "${TABLE}" ("seq" INTEGER PRIMARY KEY, "id" TEXT NOT NULL, "kind" TEXT NOT NULL,
+export const AUDIT_TABLE = "_platform_audit";
+const CREATE = `CREATE TABLE IF NOT EXISTS "${AUDIT_TABLE}" ("seq" INTEGER PRIMARY KEY, "id" TEXT NOT NULL, "kind" TEXT NOT NULL,
   "at" INTEGER NOT NULL, "entries" TEXT NOT NULL) STRICT`;
-const INSERT = `INSERT INTO "${TABLE}" ("seq", "id", "kind", "at", "entries") VALUES (?, ?, ?, ?, ?)`;
-const DELETE = `DELETE FROM "${TABLE}" WHERE "seq" <= ?`;
-const EXISTS = `SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = '${TABLE}'`;
-const LAST = `SELECT max("seq") AS "seq" FROM "${TABLE}"`;
-const SIZES = `SELECT "seq", octet_length("entries") AS "bytes" FROM "${TABLE}" WHERE "seq" > ? AND "seq" <= ? ORDER BY "seq" LIMIT 100`;
-const ROWS = `SELECT * FROM "${TABLE}" WHERE "seq" > ? AND "seq" <= ? ORDER BY "seq"`;
+const INSERT = `INSERT INTO "${AUDIT_TABLE}" ("seq", "id", "kind", "at", "entries") VALUES (?, ?, ?, ?, ?)`;
+const DELETE = `DELETE FROM "${AUDIT_TABLE}" WHERE "seq" <= ?`;
+const EXISTS = `SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = '${AUDIT_TABLE}'`;
+const LAST = `SELECT max("seq") AS "seq" FROM "${AUDIT_TABLE}"`;
+const SIZES = `SELECT "seq", octet_length("entries") AS "bytes" FROM "${AUDIT_TABLE}" WHERE "seq" > ? AND "seq" <= ? ORDER BY "seq" LIMIT 100`;
+const ROWS = `SELECT * FROM "${AUDIT_TABLE}" WHERE "seq" > ? AND "seq" <= ? ORDER BY "seq"`;
 
 /** Digits of a row's number in an id: as many as the largest number has. */
 const SEQ_DIGITS = 15;

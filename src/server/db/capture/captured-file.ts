@@ -1,4 +1,6 @@
 import type { Database } from "bun:sqlite";
+import { nextTurn } from "../../../kernel/time/scheduler.ts";
+import { COMMIT_CAPTURED_MAX_BYTES } from "../limits.ts";
 import { COMMIT_TABLE, type CommitGate } from "../writer/commit-gate.ts";
 import type { WalSync } from "../writer/wal-sync.ts";
 import { FrameReader } from "./frame-reader.ts";
@@ -58,6 +60,20 @@ export class CapturedFile {
     };
   }
 
+  /** Reads a large commit in pieces, while nothing else commits. One that is too large has the file compared as a whole. */
+  async readInTurns(): Promise<void> {
+    try {
+      if (this.#reader.waitingBytes > COMMIT_CAPTURED_MAX_BYTES) {
+        this.#reader.skip();
+        this.#capture.broken();
+      }
+      for (const _ of this.#reader.pieces()) await nextTurn();
+      this.#readCount += 1;
+    } catch (cause) {
+      this.#fail(cause);
+    }
+  }
+
   /** Takes note that the file has been closed, and its WAL moved. */
   closed(): void {
     this.#capture.closed();
@@ -67,8 +83,12 @@ export class CapturedFile {
     try {
       if (this.#reader.read()) this.#readCount += 1;
     } catch (cause) {
-      this.#capture.broken();
-      this.#onFailure(cause);
+      this.#fail(cause);
     }
+  }
+
+  #fail(cause: unknown): void {
+    this.#capture.broken();
+    this.#onFailure(cause);
   }
 }

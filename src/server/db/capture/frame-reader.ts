@@ -51,6 +51,35 @@ export class FrameReader {
     return true;
   }
 
+  /** Bytes of the frames that are new. */
+  get waitingBytes(): number {
+    const count = this.#options.frameCount();
+    if (count === 0) return 0;
+    this.#readHeader(count);
+    return (count - this.#read) * (FRAME_HEADER_BYTES + this.#pageBytes);
+  }
+
+  /** Leaves out all frames that are new. */
+  skip(): void {
+    const count = this.#options.frameCount();
+    if (count === 0) return;
+    this.#readHeader(count);
+    this.#read = count;
+  }
+
+  /** Passes on all frames that are new, a piece at each step. The WAL must not restart meanwhile. */
+  *pieces(): Generator<void> {
+    const count = this.#options.frameCount();
+    if (count === 0) return;
+    this.#readHeader(count);
+    while (this.#read < count) {
+      if (!this.#readFrames(Math.min(count, this.#read + FRAMES_AT_ONCE))) {
+        throw new Error("frames of a WAL have other salts than its header");
+      }
+      yield;
+    }
+  }
+
   #readHeader(count: number): void {
     fs.readSync(this.#options.descriptor, this.#header, 0, HEADER_BYTES, 0);
     const salts = saltsAt(this.#header, SALTS_OFFSET);

@@ -19,6 +19,7 @@ import {
   STATEMENTS_MAX,
   WAL_BYTES_STOP,
 } from "../limits.ts";
+import { closeAsItIs } from "../open-unchanged.ts";
 import { hasOutboxRows } from "../outbox/rows.ts";
 import type { LongRead, LongReads } from "../reads/long-reads.ts";
 import { ReadTransaction } from "../reads/read-transaction.ts";
@@ -40,7 +41,7 @@ import type {
   Transaction,
 } from "../types.ts";
 import { Checkpoints } from "../writer/checkpoints.ts";
-import { CommitGate, type CommitOrder, type Commits } from "../writer/commit-gate.ts";
+import { CommitGate, type CommitOrder, type Commits, type GateAnswer } from "../writer/commit-gate.ts";
 import type { FileWork } from "../writer/file-work.ts";
 import { RowCounts } from "../writer/row-counts.ts";
 import { isFileError, openError } from "../writer/sqlite-errors.ts";
@@ -384,12 +385,15 @@ export class OpenFile implements OpenedFile {
       this.assertReadable();
       return result;
     } finally {
-      this.#readsUnderWay -= 1;
-      if (this.#readsUnderWay === 0) {
-        for (const resolve of this.#whenReadsEnd) resolve();
-        this.#whenReadsEnd = [];
-      }
+      this.#noteReadEnd();
     }
+  }
+
+  #noteReadEnd(): void {
+    this.#readsUnderWay -= 1;
+    if (this.#readsUnderWay > 0) return;
+    for (const resolve of this.#whenReadsEnd) resolve();
+    this.#whenReadsEnd = [];
   }
 
   rowCount(table: string): number {
@@ -421,6 +425,28 @@ export class OpenFile implements OpenedFile {
       await this.#checkpoints.runLast();
     }
     await this.#dependencies.queries.forget(this.path);
+  }
+
+  async replace(source: string): Promise<void> {
+    const { indexer, inIndexTurn } = this.#dependencies;
+    // Keeps the file open until the writer is held.
+    this.#readsUnderWay += 1;
+    await this.#writer.idle();
+    const release = this.#writer.hold();
+    this.#noteReadEnd();
+    try {
+      await this.#checkpoints.settled();
+      const endReads = () => this.#reads.end();
+      const work = async (answer: GateAnswer) => {
+        await this.#gate.restarting();
+        await indexer.replaceContent(this.path, source, answer);
+        endReads();
+        await this.#captured?.readInTurns();
+      };
+      await inIndexTurn(() => this.#gate.elsewhere(work, endReads));
+    } finally {
+      release();
+    }
   }
 
   async end(reason: Error): Promise<void> {
@@ -469,20 +495,4 @@ export class OpenFile implements OpenedFile {
     if (this.#newFileDescriptor !== null) closeSync(this.#newFileDescriptor);
     this.#dependencies.onClose();
   }
-}
-
-/**
- * Closes without a checkpoint, which would make a write permanent that was answered with a failure. SQLite checkpoints when the
- * last connection is closed, unless that connection is read-only.
- */
-function closeAsItIs(path: string, sqlite: Database): void {
-  let last: Database | null = null;
-  try {
-    last = new Database(path, { readonly: true });
-    last.query("SELECT count(*) FROM sqlite_schema").get();
-  } catch {
-    // For example, no descriptor is left. SQLite checkpoints the WAL then, although the write was answered with a failure.
-  }
-  sqlite.close();
-  last?.close();
 }

@@ -26,6 +26,7 @@ import {
 import { InstanceMigrations, type OnFormer } from "./instance-migrations.ts";
 import { CountedCreations, type InstanceCreations, type InstanceQuota, withinQuota } from "./instance-quota.ts";
 import { OpenInstances } from "./open-instances.ts";
+import { Replacing, replacing } from "./replacing.ts";
 import { UnfitInstances } from "./unfit-instances.ts";
 
 export interface InstanceFilesOptions {
@@ -42,6 +43,8 @@ export interface InstanceFilesOptions {
   onUnfit?(instanceId: string, cause: Error): void;
   /** Called when the datetimes of a file could not all be rewritten. */
   onFormer?(instanceId: string, former: readonly FormerDatetimes[]): void;
+  /** Called when the content of an instance was replaced, before a request to it goes on. */
+  onReplace?(instanceId: string): void;
   /** Called when an instance is removed, before another one of its id can be created. */
   onDelete?(instanceId: string): void;
   /** Absent: an instance may have any size. */
@@ -66,6 +69,11 @@ export interface InstanceFiles {
    * 503 while the audit log cannot take its entries.
    */
   delete(instanceId: string): Promise<boolean>;
+  /**
+   * Replaces the content of an instance by that of the database `source`, in one commit, and makes the instance if it does not exist.
+   * Requests to it wait meanwhile, 503 after REPLACE_WAIT_MS. Errors: those of `OpenedFile.replace`; the content is as it was.
+   */
+  replace(instanceId: string, source: string): Promise<void>;
   /**
    * Returns a handle of the instance's file; null if it does not exist and `create` is false. The handle may be kept: it opens the
    * file at its first use, and again if the file was closed since. With `create`, the first use creates the file. A write that
@@ -99,11 +107,13 @@ class Instances implements InstanceFiles, InstanceUses {
   /** Counts of creations by creator; null: they are not counted. */
   readonly #creating: CountedCreations | null;
   readonly #deletions = new Deletions();
+  readonly #replacing: Replacing;
 
   constructor(engine: StorageEngine, options: InstanceFilesOptions) {
     this.#engine = engine;
     this.#options = options;
     this.#open = new OpenInstances(engine.clock, options.bounds, (id) => this.#openFile(id));
+    this.#replacing = new Replacing(engine.clock);
     this.#unfit = new UnfitInstances(engine.clock, options.onUnfit);
     const onFormer: OnFormer = (id, former) => options.onFormer?.(id, former);
     this.#migrations = new InstanceMigrations(engine, options.declaration, { unfit: this.#unfit, onFormer });
@@ -156,7 +166,25 @@ class Instances implements InstanceFiles, InstanceUses {
     return { instances, hasMore };
   }
 
+  async replace(instanceId: string, source: string): Promise<void> {
+    const before = this.#replacing.done(instanceId) ?? this.#deleting.get(instanceId)?.catch(() => false);
+    if (before !== undefined) {
+      await before;
+      return this.replace(instanceId, source);
+    }
+    await this.#replacing.run(instanceId, async () => {
+      await this.#migrated(instanceId);
+      const replace = () => this.#open.withRoom(instanceId, (file) => file.replace(source));
+      await (this.exists(instanceId) ? replace() : (this.#creating?.run(instanceId, null, replace) ?? replace()));
+      // What is known of its tables is void, and they may be those of an earlier declaration.
+      await this.#open.end(instanceId, replacing());
+      this.#options.onReplace?.(instanceId);
+    });
+  }
+
   async delete(instanceId: string): Promise<boolean> {
+    const replaced = this.#replacing.done(instanceId);
+    if (replaced !== undefined) await replaced;
     if (this.#mayHaveEntries(instanceId)) await this.#tryToOpen(instanceId);
     const running = this.#deleting.get(instanceId);
     if (running !== undefined) return running.then(() => false);
@@ -214,6 +242,8 @@ class Instances implements InstanceFiles, InstanceUses {
   async write<T>(id: string, creation: InstanceCreation | null, asked: (tx: Transaction) => Sync<T>): Promise<T> {
     const { quota } = this.#options;
     const work = quota === undefined ? asked : withinQuota(quota, asked);
+    const replaced = this.#replacing.waited(id);
+    if (replaced !== undefined) await replaced;
     const deleting = this.#deleting.get(id);
     // Whether the deletion succeeds or not.
     if (deleting !== undefined) await deleting.catch(() => false);
@@ -252,6 +282,8 @@ class Instances implements InstanceFiles, InstanceUses {
 
   ready(instanceId: string): Promise<void> | undefined {
     if (!this.exists(instanceId)) return undefined;
+    const replaced = this.#replacing.waited(instanceId);
+    if (replaced !== undefined) return replaced.then(() => this.ready(instanceId));
     const migrated = this.#migrated(instanceId);
     if (migrated !== undefined) return migrated.then(() => this.ready(instanceId));
     return this.#open.whenOpen(instanceId);
@@ -265,6 +297,8 @@ class Instances implements InstanceFiles, InstanceUses {
   /** Uses the file once it is ready. Waits first if all files that may be open are busy. Errors: 503, too many wait. */
   withRoom<T>(instanceId: string, work: (file: OpenedFile) => Promise<T>): Promise<T> {
     if (this.#deleting.has(instanceId)) return Promise.reject(deleted(instanceId));
+    const replaced = this.#replacing.waited(instanceId);
+    if (replaced !== undefined) return replaced.then(() => this.withRoom(instanceId, work));
     const migrated = this.#migrated(instanceId);
     if (migrated !== undefined) return migrated.then(() => this.withRoom(instanceId, work));
     return this.#open.withRoom(instanceId, work);

@@ -7,7 +7,7 @@ import type { Transaction } from "../types.ts";
 import type { OutboxRow, StoredOutboxRow } from "./types.ts";
 
 /** The table of a file's outbox. The first row creates it. */
-const OUTBOX_TABLE = "_platform_outbox";
+export const OUTBOX_TABLE = "_platform_outbox";
 
 const CREATE = `CREATE TABLE IF NOT EXISTS "${OUTBOX_TABLE}" ("seq" INTEGER PRIMARY KEY, "id" TEXT NOT NULL,
   "names" TEXT NOT NULL, "group" TEXT, "key" TEXT, "dueAt" INTEGER, "data" TEXT NOT NULL, "secret" BLOB) STRICT`;

@@ -1,7 +1,9 @@
 import fs from "node:fs";
-import { DatabaseSync } from "node:sqlite";
+import { backup, DatabaseSync } from "node:sqlite";
 import { unreachable } from "../../../kernel/errors.ts";
-import { INDEX_SLICE_MS, QUERY_LOCK_TIMEOUT_MS, RESTART_WAIT_MS } from "../limits.ts";
+import { AUDIT_TABLE } from "../audit/file-audit.ts";
+import { INDEX_SLICE_MS, QUERY_LOCK_TIMEOUT_MS, REPLACE_STEP_PAGES, RESTART_WAIT_MS } from "../limits.ts";
+import { OUTBOX_TABLE } from "../outbox/rows.ts";
 import { type JobContext, serveJobs } from "../processes/program.ts";
 import { sqliteFailure } from "../processes/query-error.ts";
 import { type CommitMark, commitValues, type GateQuestion, UPDATE_COMMIT } from "./commit-gate.ts";
@@ -24,6 +26,8 @@ async function perform(request: FileRequest, { ask }: JobContext): Promise<boole
       return withFile(request.path, { next: request.next }, (file) => checkpoint(file, request));
     case "restart":
       return withFile(request.path, { next: false }, ({ connection }) => restartWal(connection, request, nextMark));
+    case "replace":
+      return replaceContent(request, nextMark);
     case "index":
       return withFile(request.path, { next: false }, ({ connection }) => indexTexts(connection, request, nextMark));
     default:
@@ -125,6 +129,45 @@ async function restartWal(
   numberCommit(connection, await nextMark());
   connection.exec("COMMIT");
   return false;
+}
+
+/**
+ * Replaces the content of a file in one commit: whatever happens, it has all of the one or all of the other. The source gets the
+ * commit row first, which comes with its pages.
+ */
+async function replaceContent(
+  { path, source }: { path: string; source: string },
+  nextMark: () => Promise<CommitMark>,
+): Promise<boolean> {
+  const from = new DatabaseSync(source);
+  // Keeps the WAL: the one with which pages are copied is not the last connection then.
+  const file = open(path);
+  try {
+    carryOver(from, path);
+    numberCommit(from, await nextMark());
+    await backup(from, path, { rate: REPLACE_STEP_PAGES });
+  } finally {
+    close(file);
+    from.close();
+  }
+  return false;
+}
+
+/**
+ * Takes over from the replaced content what is not about its records: jobs and audit entries that have not been passed on, and the
+ * number of the file. Those of the source were passed on before.
+ */
+function carryOver(source: DatabaseSync, path: string): void {
+  source.prepare("ATTACH ? AS live").run(path);
+  const { application_id: fileId } = source.prepare("PRAGMA live.application_id").get() ?? {};
+  source.exec(`PRAGMA main.application_id = ${Number(fileId)}`);
+  for (const table of [OUTBOX_TABLE, AUDIT_TABLE]) {
+    source.exec(`DROP TABLE IF EXISTS main."${table}"`);
+    const made = source.prepare("SELECT sql FROM live.sqlite_schema WHERE type = 'table' AND name = ?").get(table);
+    if (made === undefined) continue;
+    source.exec(`${made["sql"]}; INSERT INTO main."${table}" SELECT * FROM live."${table}"`);
+  }
+  source.exec("DETACH live");
 }
 
 function numberCommit(connection: DatabaseSync, mark: CommitMark): void {

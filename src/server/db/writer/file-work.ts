@@ -1,6 +1,12 @@
 import type { Clock } from "../../../kernel/clock.ts";
 import { AppError } from "../../../kernel/errors.ts";
-import { CHECKPOINT_TIMEOUT_MS, INDEX_TIMEOUT_MS, READ_PROCESS_IDLE_MS, WAITING_READS_MAX } from "../limits.ts";
+import {
+  CHECKPOINT_TIMEOUT_MS,
+  INDEX_TIMEOUT_MS,
+  READ_PROCESS_IDLE_MS,
+  REPLACE_TIMEOUT_MS,
+  WAITING_READS_MAX,
+} from "../limits.ts";
 import { ProcessPool } from "../processes/pool.ts";
 import { queryError } from "../processes/query-error.ts";
 import { SERVER_CALLER } from "../server-caller.ts";
@@ -13,6 +19,8 @@ export type FileRequest =
   | ({ op: "checkpoint"; path: string } & CheckpointRequest)
   /** Checkpoints the whole WAL, restarts it, and truncates it to `walBytesLimit` if it is longer. */
   | { op: "restart"; path: string; walBytesLimit: number }
+  /** Replaces the content by that of the database `source`, which gets the number of the commit. */
+  | { op: "replace"; path: string; source: string }
   /** Indexes some of the pending texts. */
   | { op: "index"; path: string; walBytesLimit: number };
 
@@ -53,6 +61,14 @@ export class FileWork {
   /** Indexes some of the pending texts of `path`; false: none is left. Nothing else may write to it meanwhile. */
   async indexTexts(path: string, walBytesLimit: number, answer: GateAnswer): Promise<boolean> {
     return (await this.#run({ op: "index", path, walBytesLimit }, INDEX_TIMEOUT_MS, answer)) === true;
+  }
+
+  /**
+   * Replaces the content of `path` by that of `source`, in one commit. Nothing else may write to `path` meanwhile. Errors: those of
+   * SQLite; `path` is as it was.
+   */
+  async replaceContent(path: string, source: string, answer: GateAnswer): Promise<void> {
+    await this.#run({ op: "replace", path, source }, REPLACE_TIMEOUT_MS, answer);
   }
 
   stop(): Promise<void> {

@@ -1,10 +1,12 @@
 import { Type } from "typebox";
 import type { Clock } from "../../../../kernel/clock.ts";
-import { AppError, notFound } from "../../../../kernel/errors.ts";
+import { AppError, badField, notFound } from "../../../../kernel/errors.ts";
 import { isoTime } from "../../../../kernel/time/iso-datetime.ts";
 import { requireServiceKey } from "../../../access/service-key-right.ts";
 import { type Endpoint, endpoint } from "../../../http/endpoint.ts";
 import { Reply } from "../../../http/reply.ts";
+import { momentIn } from "./restore/moment.ts";
+import type { TenantRestores } from "./restore/tenants.ts";
 import type { ContinuousBackup } from "./service.ts";
 
 const TAG = "Administration";
@@ -13,13 +15,31 @@ const Time = Type.String({ format: "date-time" });
 interface EndpointDeps {
   /** null: none is declared, or this is a drill. */
   backup: Pick<ContinuousBackup, "verify"> | null;
+  /** null: as `backup`. */
+  restores: Pick<TenantRestores, "restore"> | null;
   isDrill: boolean;
   clock: Clock;
   /** Writes an entry of the audit log, and resolves when it is on disk. */
   audit: { record(change: { action: string; target: string; after?: unknown }): Promise<void> };
 }
 
-export function continuousEndpoints({ backup, isDrill, clock, audit }: EndpointDeps): readonly Endpoint[] {
+const Restored = Type.Object(
+  {
+    at: Type.String({ format: "date-time", description: "The moment" }),
+    tables: Type.Record(
+      Type.String(),
+      Type.Object({
+        // biome-ignore lint/suspicious/noThenProperty: a number, and the name that the answer has
+        then: Type.Integer({ description: "Records at that moment" }),
+        now: Type.Integer({ description: "Records before the restore" }),
+      }),
+    ),
+  },
+  { description: "Records by table" },
+);
+
+export function continuousEndpoints(deps: EndpointDeps): readonly Endpoint[] {
+  const { backup, isDrill, clock, audit } = deps;
   const verify = endpoint(
     "POST /api/admin/backups/continuous/verify",
     {
@@ -44,5 +64,47 @@ export function continuousEndpoints({ backup, isDrill, clock, audit }: EndpointD
       return new Reply(202, { startedAt: isoTime(clock.now()) });
     },
   );
-  return [verify];
+  return [verify, restoreEndpoint(deps)];
+}
+
+function restoreEndpoint({ restores, isDrill, audit }: EndpointDeps): Endpoint {
+  return endpoint(
+    "POST /api/admin/instances/:namespace/:id/restore",
+    {
+      tag: TAG,
+      summary: "Give an instance the content of an earlier moment",
+      description:
+        "From the continuous backup. The present content stays in it: a restore can be undone by another one. An instance that was " +
+        "deleted is made again. Requests to it wait meanwhile, 503 after 20 seconds, and subscriptions get `resync`. Files of its " +
+        "records come back, except those of buckets with a `backend`. With `preview` nothing changes. For the root key. 409 while " +
+        "it is restored, 503 in a drill and while the place fails.",
+      caller: "serviceKey",
+      place: "instance",
+      refusesScopedKeys: true,
+      path: { namespace: "A declared namespace with instances", id: "The instance id, of a deleted one too" },
+      body: Type.Object({
+        at: Type.String({
+          description: "ISO 8601 with a zone, up to milliseconds; after the last moment it is the last",
+        }),
+        preview: Type.Optional(Type.Boolean()),
+      }),
+      answers: { 200: Restored },
+      errors: [404, 409, 503],
+    },
+    async ({ params: { namespace, id }, query, body }) => {
+      query();
+      const { at, preview = false } = await body();
+      const moment = momentIn(at);
+      if (moment === null) {
+        throw badField("at", "pattern_mismatch", `at must be a time with a zone, as 2026-11-26T14:03:19Z, got "${at}"`);
+      }
+      if (isDrill) throw new AppError(503, "This server runs as a drill: it restores nothing");
+      if (restores === null) throw notFound("The config declares no backups.continuous");
+      const outcome = await restores.restore({ namespace, instanceId: id }, { at: moment, isPreview: preview });
+      if (!preview) {
+        await audit.record({ action: "instance.restore", target: `db/${namespace}/${id}`, after: { at: outcome.at } });
+      }
+      return outcome;
+    },
+  );
 }

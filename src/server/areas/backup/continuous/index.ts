@@ -1,3 +1,4 @@
+import { resolve } from "node:path";
 import type { Clock } from "../../../../kernel/clock.ts";
 import type { Ids } from "../../../../kernel/ids.ts";
 import type { Logger } from "../../../../kernel/logger.ts";
@@ -8,6 +9,7 @@ import type { Endpoint } from "../../../http/endpoint.ts";
 import { Spool } from "./capture/spool.ts";
 import { continuousEndpoints } from "./endpoints.ts";
 import { PENDING_BYTES_DEFAULT } from "./limits.ts";
+import { TenantRestores, type Tenants } from "./restore/tenants.ts";
 import { ContinuousBackup, type ContinuousState } from "./service.ts";
 
 export interface ContinuousArea {
@@ -34,6 +36,8 @@ export function createContinuousArea(deps: {
   dataDirectory: string;
   takeOver: boolean;
   isDrill: boolean;
+  /** The instances, once they are open. */
+  tenants: () => Tenants;
   audit: { record(change: { action: string; target: string; after?: unknown }): Promise<void> };
   engine: StorageEngine;
   health: HealthChecks;
@@ -43,13 +47,29 @@ export function createContinuousArea(deps: {
 }): ContinuousArea {
   const { config, spool, health } = deps;
   const backup = config === undefined || spool === null ? null : new ContinuousBackup({ ...deps, config, spool });
-  const endpoints = continuousEndpoints({ ...deps, backup });
+  const restores =
+    backup === null
+      ? null
+      : new TenantRestores({
+          ...deps,
+          dataDirectory: resolve(deps.dataDirectory),
+          to: backup.place,
+          storeNow: () => backup.storeNow(),
+        });
+  const endpoints = continuousEndpoints({ ...deps, backup, restores });
   if (backup === null) return { endpoints, state: () => null, stop: async () => {} };
   health.add("continuous", () => {
     const { lastAt, verifiedAt, ...figures } = backup.state;
     return { ...figures, lastAt: isoTime(lastAt), verifiedAt: isoTime(verifiedAt) };
   });
-  return { endpoints, state: () => backup.state, stop: () => backup.stop() };
+  return {
+    endpoints,
+    state: () => backup.state,
+    stop: async () => {
+      await restores?.stop();
+      await backup.stop();
+    },
+  };
 }
 
 const isoTime = (at: number | null): string | null => (at === null ? null : new Date(at).toISOString());

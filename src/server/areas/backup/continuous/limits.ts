@@ -71,3 +71,7 @@ export const MERGED_MAX_BYTES = 12 * 1024 ** 2;
 export const MERGE_PASS_MS = 50;
 /** Delay after a merge that has failed. */
 export const MERGE_RETRY_MS = MINUTE_MS;
+/** Time limit of the restore of one instance, the restores that wait, and the idle time after which their process ends. */
+export const TENANT_TIMEOUT_MS = HOUR_MS;
+export const TENANTS_WAITING_MAX = 8;
+export const TENANT_IDLE_MS = 10 * SECOND_MS;

@@ -21,6 +21,7 @@ import {
 } from "./limits.ts";
 import type { PassFailure } from "./ship/ship-job.ts";
 import type { PassAnswer, PassRequest, ShipSettings } from "./ship/shipper.ts";
+import type { StorePlace } from "./store/store.ts";
 import { Verifier } from "./verify/verifier.ts";
 
 /** Status of the continuous backup. */
@@ -102,9 +103,22 @@ export class ContinuousBackup {
     this.#plan(0);
   }
 
+  /** Brings everything to the store that was committed before. false: the store fails, or is another server's. */
+  async storeNow(): Promise<boolean> {
+    if (this.#isStopped || this.#isDisplaced) return false;
+    this.#cancel();
+    await this.#next();
+    return this.#failedInARow === 0 && !this.#isDisplaced;
+  }
+
   /** Begins a verification. Errors: 409 while one runs. */
   verify(): void {
     this.#verifier.begin();
+  }
+
+  /** The place, with an absolute path. */
+  get place(): StorePlace {
+    return this.#settings.to;
   }
 
   get state(): ContinuousState {
@@ -143,9 +157,15 @@ export class ContinuousBackup {
 
   #plan(delayMs: number): void {
     if (this.#isStopped || this.#isDisplaced) return;
-    this.#cancel = this.#deps.clock.after(delayMs, () => {
-      this.#running = this.#pass({ isLast: false }).then((next) => this.#plan(next));
-    });
+    this.#cancel();
+    this.#cancel = this.#deps.clock.after(delayMs, () => void this.#next());
+  }
+
+  /** Runs a pass after the one that runs, and plans the next one. */
+  async #next(): Promise<void> {
+    const pass = this.#running.then(() => this.#pass({ isLast: false }));
+    this.#running = pass;
+    this.#plan(await pass);
   }
 
   /** Runs one pass. Resolves to the time until the next one. */

@@ -123,6 +123,14 @@ export class Audience {
     return encodeChanges(channel, entries, types, batchThreshold);
   }
 
+  /** Gives up the changes that wait, which are of an earlier content: their subscribers have to begin anew. */
+  restart(): void {
+    if (this.#waiting.isEmpty && !this.#isAwaiting) return;
+    this.#waiting.clear();
+    this.drop();
+    this.#announceAdvance();
+  }
+
   /** Closes the connections of the subscribers, who have missed changes: they have to reconnect with `since`. */
   drop(): void {
     for (const member of [...this.topic.members]) member.closeAsSlow();

@@ -67,6 +67,9 @@ export class TableLog {
   /** The `seq` of the last change that is not kept. */
   #floor: number;
 
+  /** Place at which the log began anew. */
+  #barrier = 0;
+
   readonly #start: TableStart;
 
   constructor(address: TableAddress, start: TableStart) {
@@ -86,6 +89,12 @@ export class TableLog {
     return this.#head;
   }
 
+  /** Begins anew at this place: the content of the file was replaced, and nothing leads there from an earlier change. */
+  restart(place: number): void {
+    this.#barrier = place;
+    this.#head = place;
+  }
+
   append(change: Change, about: AboutEntry): Entry {
     this.#head = about.seq;
     const entry = new LoggedChange(change, about);
@@ -98,12 +107,13 @@ export class TableLog {
    * another history of the file, as before a backup was restored.
    */
   reaches(seq: number): boolean {
+    if (seq <= this.#barrier) return seq === this.#barrier;
     return seq === this.#floor || this.#entries[this.#indexAfter(seq) - 1]?.seq === seq;
   }
 
   /** Returns the number of the change before an entry. */
   before(seq: number): number {
-    return this.#entries[this.#indexAfter(seq - 1) - 1]?.seq ?? this.#floor;
+    return Math.max(this.#barrier, this.#entries[this.#indexAfter(seq - 1) - 1]?.seq ?? this.#floor);
   }
 
   /** Returns the index of the first entry after `seq`. */

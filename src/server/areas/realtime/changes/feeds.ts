@@ -156,6 +156,16 @@ export class Feeds {
     for (const feed of [...(tables?.values() ?? [])]) this.#forget(feed);
   }
 
+  /** Begins the logs of an instance anew, whose content was replaced. */
+  restartInstance(namespace: string, instanceId: string): void {
+    for (const feed of this.#namespaces.get(namespace)?.instances.get(instanceId)?.values() ?? []) {
+      feed.log.restart(this.#deps.startOf(feed.log.address).place);
+      for (const audience of [...feed.audiences.values(), ...feed.documents.values().flatMap((own) => own.values())]) {
+        audience.restart();
+      }
+    }
+  }
+
   stop(): void {
     this.#cancelSweep();
     this.#delivery.stop();

@@ -182,6 +182,13 @@ export class TableSubscription implements Subscription, Member {
     else this.connection.send({ ...this.#subscribed(this.audience.position), resync: true });
   }
 
+  /** Tells the client that the content of the table was replaced. Messages about the former one are dropped. */
+  restart(): void {
+    if (this.#isEnded) return;
+    if (this.isOutdated) this.hasMissedView = true;
+    else this.#announceView();
+  }
+
   /** Leaves the audience's topic, where others would wait with it, until the subscription is no longer outdated. [RT6] */
   pause(): void {
     if (this.#isCatchingUp) return;
@@ -247,6 +254,10 @@ export class TableSubscription implements Subscription, Member {
     this.#viewKey = viewKey;
     this.#view = this.#viewNow();
     if (this.#view !== null) views.begin(this.#view, this.audience.position);
+    this.#announceView();
+  }
+
+  #announceView(): void {
     this.#change({
       announce: (position) => this.connection.send({ ...this.#subscribed(position), resync: true }),
       unsent: "dropped",

@@ -76,6 +76,14 @@ export class FileLife {
     return fileId;
   }
 
+  /** Keeps sweeps from files until the returned function is called. */
+  keep(fileIds: readonly string[]): () => void {
+    for (const fileId of fileIds) this.#pending.add(fileId);
+    return () => {
+      for (const fileId of fileIds) this.#pending.delete(fileId);
+    };
+  }
+
   release(fileId: string): void {
     this.#pending.delete(fileId);
   }
@@ -103,6 +111,8 @@ export class FileLife {
 
   async #removeEach(files: FileStore, fileIds: readonly string[]): Promise<void> {
     for (const fileId of fileIds) {
+      // A restore may have brought its record back.
+      if (this.#pending.has(fileId) || this.#mayBeNamed(fileId)) continue;
       try {
         await files.remove(fileId);
         await this.#deps.onRemove(fileId);

@@ -80,7 +80,27 @@ export class RecordFileService implements RecordFiles {
     return respondWith(request, bucket, object, content, { isPublic });
   };
 
-  instanceDeleted(place: RecordPlace): void {
+  /**
+   * Runs `work`, which brings back records with these files. Their claims are there before, under way, so that a crash leaves none
+   * whose file no record has; no sweep compares them meanwhile. Errors: 413 over a quota; those of `work`.
+   */
+  async restoring(place: RecordPlace, claims: readonly ClaimRecord[], work: () => Promise<void>): Promise<void> {
+    const { store, life } = this.#deps;
+    const fileIds = claims.map(({ fileId }) => fileId);
+    const release = life.keep(fileIds);
+    try {
+      await store.write((storage) => {
+        for (const claim of claims)
+          if (storage.findClaim(claim.fileId) === null) storage.claim({ ...claim, isPending: 1 });
+      });
+      await work();
+    } finally {
+      release();
+    }
+    await this.#compareOrLeave(place, fileIds);
+  }
+
+  instanceChanged(place: RecordPlace): void {
     this.#run(this.#comparePlace(claimPlaceOf(place)));
   }
 

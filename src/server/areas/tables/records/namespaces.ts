@@ -88,8 +88,8 @@ export type TablesChangeListener = (
   seqs: readonly number[],
 ) => void;
 
-/** Called with a deleted instance, before another one of its id can be created. */
-export type InstanceDeletionListener = (address: { namespace: string; instanceId: string }) => void;
+/** Called with an instance that was deleted or replaced, before requests to one of its id go on. */
+export type InstanceListener = (address: { namespace: string; instanceId: string }) => void;
 
 /** Returns the outbox options of a file of tables. `instanceId` is null in a static namespace. */
 export type TablesOutbox = (address: { namespace: string; instanceId: string | null }) => OutboxOptions;
@@ -103,7 +103,9 @@ export function openNamespaces(deps: {
   ids: Ids;
   logger: Logger;
   onChange: TablesChangeListener;
-  onDelete: InstanceDeletionListener;
+  onDelete: InstanceListener;
+  /** Called when the content of an instance was replaced. */
+  onReplace: InstanceListener;
   /** Called with changes before they are on disk, as soon as rules can see them. */
   onCommit: TablesCommitListener;
   /** Outbox of the files. Absent: changes trigger nothing. */
@@ -151,6 +153,7 @@ export function openNamespaces(deps: {
         declaration: { tables: declared, options: { namespace: name, rebuildTexts: "later" } },
         onChange: (instanceId, groups, seqs) => deps.onChange({ namespace: name, instanceId }, groups, seqs),
         onDelete: (instanceId) => deps.onDelete({ namespace: name, instanceId }),
+        onReplace: (instanceId) => deps.onReplace({ namespace: name, instanceId }),
         onCommit: (instanceId, groups) => deps.onCommit({ namespace: name, instanceId }, groups),
         outbox: outboxOf,
         onFormer: (instanceId, former) => logFormer(deps.logger, former, instanceId),

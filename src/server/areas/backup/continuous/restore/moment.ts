@@ -65,3 +65,11 @@ async function placeIn(store: Store, { key, sha256 }: SegmentFacts, at: number):
   const marks = [...parts.flatMap((part) => part.entries), ...removed, ...plain];
   return marks.reduce((last, mark) => (mark.at <= at ? Math.max(last, mark.place) : last), 0);
 }
+
+const INSTANT = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?(?:[Zz]|[+-]\d\d:\d\d)$/;
+
+/** Reads a moment: ISO 8601 with a zone, up to milliseconds. null: it is none. */
+export function momentIn(text: string): number | null {
+  const at = INSTANT.test(text) ? Date.parse(text.toUpperCase()) : Number.NaN;
+  return Number.isNaN(at) ? null : at;
+}

@@ -135,7 +135,7 @@ export async function checkDatabase(folder: string, path: string, signal: AbortS
   } catch (cause) {
     throw new BackupError(`${path} does not hold: ${reasonOf(cause)}`, { cause });
   }
-  sync(file);
+  syncFile(file);
   // A check blocks this thread: a signal that arrived meanwhile is noticed here.
   await Bun.sleep(0);
   signal.throwIfAborted();
@@ -161,7 +161,7 @@ async function restoreRest({ store, archive, folder, place, signal }: Rest) {
     const file = join(folder, path);
     mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
     writeFileSync(file, bytes, { mode: 0o600 });
-    sync(file);
+    syncFile(file);
     fileCount++;
   }
   if (!existsSync(join(folder, SYSTEM_FILE)))
@@ -196,7 +196,7 @@ async function restoreContents({ store, archive, folder, signal }: Rest) {
       const hash = new Bun.CryptoHasher("sha256");
       for await (const chunk of createReadStream(file)) hash.update(chunk);
       if (hash.digest("hex") !== hashOfContent(key)) throw new BackupError(`${store.name} ${key} is damaged`);
-      sync(file);
+      syncFile(file);
       fileCount++;
     } else if (pending.has(path)) missing.push(path);
     else elsewhereCount++;
@@ -219,7 +219,7 @@ export function namedContents(systemPath: string): Set<string> {
   return paths;
 }
 
-function sync(path: string): void {
+export function syncFile(path: string): void {
   const descriptor = openSync(path, "r+");
   try {
     fdatasyncSync(descriptor);
