@@ -82,10 +82,3 @@ test("[MG23] another auth collection becomes accounts of its role, and a table",
 test("[MG24] accounts that an authRule keeps out are disabled", async () => {
   expect(await signIn("intern")).toMatchObject({ status: 403, body: { message: "Account is disabled" } });
 });
-
-test("[MG40] a rule that is not translated denies, with the original beside it", async () => {
-  const { body } = await signIn("stranger");
-  const { accessToken } = body as { accessToken: string };
-  expect((await platform.as(accessToken).delete(`/api/db/shared/tables/orders/${world.orderIds[0]}`)).status).toBe(403);
-  expect(made.config).toMatch(/\/\/ .*buyer = @request\.auth\.id && @request\.body\.buyer:isset = false/);
-});

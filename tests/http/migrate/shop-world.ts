@@ -19,7 +19,7 @@ export async function shopWorld() {
   const users = await pb.collection({ name: "users" });
   const ownFields = users["fields"] as { name: string }[];
   await pb.collection({ name: "users", fields: [...ownFields, { name: "banned", type: "bool" }] });
-  const staff = await pb.collection({
+  await pb.collection({
     name: "staff",
     type: "auth",
     authRule: "rank > 3",
@@ -34,7 +34,7 @@ export async function shopWorld() {
     deleteRule: "owner = @request.auth.id",
     fields: [{ name: "name", type: "text", required: true }, relation("owner", users, { required: true }), ...TIMES],
   });
-  const members = await pb.collection({
+  const _members = await pb.collection({
     name: "members",
     type: "base",
     listRule: "user = @request.auth.id",
@@ -75,7 +75,7 @@ export async function shopWorld() {
       ...TIMES,
     ],
   });
-  const orders = await pb.collection({
+  await pb.collection({
     name: "orders",
     type: "base",
     listRule: 'buyer = @request.auth.id || @request.auth.collectionName = "staff"',
@@ -157,6 +157,5 @@ export async function shopWorld() {
     draft,
     chair,
     orderIds,
-    collections: { staff, teams, members, products, orders },
   };
 }

@@ -11,6 +11,8 @@ export interface CodeList {
   items: readonly CodeItem[];
   /** Whether each item has a line of its own, however short they are. */
   isBroken?: boolean;
+  /** The sign behind each item on a line of its own; a comma by default. */
+  end?: string;
 }
 
 export interface CodeItem {
@@ -103,7 +105,7 @@ export function render(code: Code, depth = 0, column = 0): string {
   const indent = INDENT.repeat(depth + 1);
   const lines = code.items.flatMap(({ code: item, comments = [] }) => [
     ...comments.map((comment) => `${indent}// ${comment}`),
-    `${indent}${render(item, depth + 1, indent.length)},`,
+    `${indent}${render(item, depth + 1, indent.length)}${code.end ?? ","}`,
   ]);
   return [code.open, ...lines, `${INDENT.repeat(depth)}${code.close}`].join("\n");
 }

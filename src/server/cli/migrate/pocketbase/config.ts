@@ -27,12 +27,22 @@ export interface ConfigParts {
   source: PbSource;
   plan: MovePlan;
   providers: readonly MovedProvider[];
-  rulesOf: (table: MovedTable) => MovedRules;
+  translation: {
+    rulesOf: (table: MovedTable) => MovedRules;
+    indexesOf: (table: string) => readonly string[];
+  };
   views: readonly MovedView[];
-  /** Whether the rule of sign-ins asks for a verified address. */
-  requiresVerified: boolean;
+  signIn: { requiresVerified: boolean; asksMore: boolean };
   remarks: Remarks;
 }
+
+interface WritingParts extends ConfigParts {
+  rulesOf: (table: MovedTable) => MovedRules;
+  indexesOf: (table: MovedTable) => readonly DeclaredIndex[];
+}
+
+const NO_RULE: MovedRule = { code: null, comments: [] };
+const NO_RULES: MovedRules = { read: NO_RULE, insert: NO_RULE, update: NO_RULE, delete: NO_RULE };
 
 /** Settings whose values are secrets, by the variable that the config reads. */
 export type Variables = ReadonlyMap<string, string>;
@@ -43,8 +53,18 @@ const THUMB = /^[1-9]\d*x[1-9]\d*$/;
 const PASSWORD_MIN_LENGTH = 8;
 
 /** Returns the text of `platform.config.ts`, and the secrets that it reads. */
-export function configText(parts: ConfigParts): { text: string; variables: Variables } {
+export function configText(given: ConfigParts): { text: string; variables: Variables } {
   const variables = new Map<string, string>();
+  // All rules first: they say which indexes tables need.
+  const rules = new Map(given.plan.tables.map((table) => [table, given.translation.rulesOf(table)]));
+  const parts: WritingParts = {
+    ...given,
+    rulesOf: (table) => rules.get(table) ?? NO_RULES,
+    indexesOf: ({ name, indexes }) => [
+      ...indexes,
+      ...given.translation.indexesOf(name).map((field) => ({ fields: [field] })),
+    ],
+  };
   const members: Member[] = [
     ...authMember(parts, variables),
     ...bucketMember(parts),
@@ -57,9 +77,11 @@ export function configText(parts: ConfigParts): { text: string; variables: Varia
   return { text: [HEADER, ...imports, "", body].join("\n"), variables };
 }
 
-function namespaceCode({ plan, rulesOf, views }: ConfigParts): Code {
+function namespaceCode({ plan, rulesOf, indexesOf, views }: WritingParts): Code {
   const tables = plan.tables.flatMap((table): Member[] => [
-    ...(table.kind === "users" ? [] : [{ name: table.name, value: tableCode(table, rulesOf(table)) }]),
+    ...(table.kind === "users"
+      ? []
+      : [{ name: table.name, value: tableCode(table, rulesOf(table), indexesOf(table)) }]),
     ...hiddenMember(table),
   ]);
   const members: Member[] = [{ name: "tables", value: objectCode(tables, { isBroken: true }) }];
@@ -70,8 +92,8 @@ function namespaceCode({ plan, rulesOf, views }: ConfigParts): Code {
   return objectCode(members, { isBroken: true });
 }
 
-function tableCode(table: MovedTable, rules: MovedRules): Code {
-  const { fields, times, indexes, maxRecordSize } = table;
+function tableCode(table: MovedTable, rules: MovedRules, indexes: readonly DeclaredIndex[]): Code {
+  const { fields, times, maxRecordSize } = table;
   const schema: Member[] = fields.map(fieldMember);
   if (times.createdAt === null) schema.push({ name: "createdAt", value: "false" });
   if (times.updatedAt === null) schema.push({ name: "updatedAt", value: "false" });
@@ -134,8 +156,8 @@ function hiddenMember({ hidden, name }: MovedTable): Member[] {
   ];
 }
 
-function authMember(parts: ConfigParts, variables: Map<string, string>): Member[] {
-  const { plan, providers, rulesOf, requiresVerified, source } = parts;
+function authMember(parts: WritingParts, variables: Map<string, string>): Member[] {
+  const { plan, providers, rulesOf, indexesOf, signIn, source } = parts;
   const mail = mailMember(source, variables);
   const { users } = plan;
   if (users === null) return mail.length === 0 ? [] : [{ name: "auth", value: objectCode(mail) }];
@@ -147,12 +169,14 @@ function authMember(parts: ConfigParts, variables: Map<string, string>): Member[
     ...(users.fields.length === 0
       ? []
       : [{ name: "schema", value: objectCode(users.fields.map(fieldMember), { isBroken: true }) }]),
-    ...indexMember(users.indexes),
+    ...indexMember(indexesOf(users)),
     ...accessMember(rules, ["read", "update"]),
   ];
   const members: Member[] = [
-    ...(requiresVerified ? [{ name: "requireVerifiedEmail", value: "true" }] : []),
-    ...(rules.insert.code === "true" ? [] : [{ name: "signup", value: "false", comments: rules.insert.comments }]),
+    ...(signIn.requiresVerified ? [{ name: "requireVerifiedEmail", value: "true" }] : []),
+    ...(rules.insert.code === "true" && !signIn.asksMore
+      ? []
+      : [{ name: "signup", value: "false", comments: rules.insert.comments }]),
     ...passwordMember(users),
     ...(isJsonObject(otp) && otp["enabled"] === true ? [{ name: "emailOtp", value: "true" }] : []),
     ...oauthMember(providers, variables),

@@ -3,13 +3,14 @@ import { join } from "node:path";
 import { CommandError } from "../../errors.ts";
 import { createRemarks } from "../remarks.ts";
 import { accountsOf } from "./accounts.ts";
-import { configText, type MovedRules } from "./config.ts";
+import { configText } from "./config.ts";
 import { loadAll } from "./load.ts";
-import { type MovedTable, planOf } from "./plan.ts";
+import { planOf } from "./plan.ts";
 import { providersOf } from "./providers.ts";
 import { isSame, reportText } from "./report.ts";
-import { plainRules, signInRule } from "./rules.ts";
+import { signInRules } from "./sign-in.ts";
 import type { PbSource } from "./source.ts";
+import { createTranslation } from "./translation/translate.ts";
 
 const SECRET_MODE = 0o600;
 
@@ -17,11 +18,10 @@ const SECRET_MODE = 0o600;
 export function planMove(source: PbSource) {
   const remarks = createRemarks();
   const plan = planOf(source, remarks);
-  const signIn = signInRule(plan, remarks);
+  const signIn = signInRules(plan, remarks);
   const providers = plan.users === null ? [] : providersOf(plan.users.collection, remarks);
-  const rulesOf = (table: MovedTable): MovedRules => plainRules(table);
-  const { requiresVerified } = signIn;
-  const { text, variables } = configText({ source, plan, providers, rulesOf, views: [], requiresVerified, remarks });
+  const translation = createTranslation(plan, remarks);
+  const { text, variables } = configText({ source, plan, providers, translation, views: [], signIn, remarks });
   for (const { name } of plan.views) remarks.lost(name, "the view");
   const accounts = () => accountsOf(source, plan, { providers, isKeptOut: signIn.isKeptOut, remarks });
   return {
