@@ -20,7 +20,7 @@ const isPart = (name: string): name is Part => Object.hasOwn(PARTS, name);
 /** Hashes everything from which the parts may be built: every source, and the versions of the packages. */
 async function sourcesHash(): Promise<string> {
   const hasher = new Bun.CryptoHasher("sha256");
-  const patterns = ["src/**/*.{ts,tsx,css,html,json}", "scripts/**/*.ts", "package-lock.json"];
+  const patterns = ["src/**/*.{ts,tsx,css,html,json}", "scripts/**/*.ts", "docs/**/*.md", "package-lock.json"];
   const paths = patterns.flatMap((pattern) => [...new Bun.Glob(pattern).scanSync({ cwd: ROOT })]);
   for (const path of paths.sort()) hasher.update(`${path}\n`).update(await Bun.file(join(ROOT, path)).bytes());
   return hasher.update(Bun.version).digest("hex");

@@ -2,6 +2,8 @@ import { readFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import { packTar } from "modern-tar";
 import { VERSION } from "../../src/kernel/version.ts";
+import { llmsText } from "../../src/server/areas/site/guide/llms.ts";
+import { guideOf } from "../../src/server/areas/site/guide/source.ts";
 import { noticesOf } from "../notices.ts";
 import { bundleClient } from "./bundle.ts";
 import { PACKAGE_ENTRIES, ROOT, SOURCES } from "./entries.ts";
@@ -47,6 +49,9 @@ async function packageFiles(): Promise<Map<string, string | Uint8Array>> {
     files.set(`${name}.js`, `export * from "./dist/${target}";\n`);
   }
   const bundled = bundledPackages(Object.keys(bundle.metafile.inputs));
+  const guide = guideOf(join(ROOT, "docs"));
+  for (const [name, text] of guide) files.set(`docs/${name}`, text);
+  files.set("docs/llms.txt", llmsText(guide, "."));
   files.set("THIRD-PARTY.txt", noticesOf([...new Set([...bundled, ...types.packages])].sort()));
   files.set("LICENSE", readFileSync(join(ROOT, "LICENSE"), "utf8"));
   files.set("README.md", README);
@@ -96,5 +101,5 @@ const client = createClient<typeof config>({ url: "http://127.0.0.1:8787" });
 \`\`\`
 
 Entries: \`platform\` (what a config imports), \`platform/client\`, \`platform/admin\` (for servers, with a service key),
-\`platform/react\`. It has no dependencies.
+\`platform/react\`. It has no dependencies. \`docs\` has the guide, and \`docs/llms.txt\` its list with notes for language models.
 `;

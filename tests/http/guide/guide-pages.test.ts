@@ -22,8 +22,9 @@ interface Page {
   links: string[];
 }
 
+/** A page as a browser gets it. */
 async function pageAt(url: string): Promise<Page> {
-  const answer = await fetch(url);
+  const answer = await fetch(url, { headers: { accept: "text/html,application/xhtml+xml,*/*;q=0.8" } });
   const text = await answer.text();
   const links = [...text.matchAll(/<(?:a|link|img|script) [^>]*?(?:href|src)="([^"]*)"/g)].map(([, link = ""]) => link);
   return { status: answer.status, text, links };

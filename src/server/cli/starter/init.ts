@@ -1,6 +1,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Command } from "@commander-js/extra-typings";
+import { readGuide } from "../../areas/site/guide/source.ts";
 import { printAnswer } from "../output.ts";
 import gitignore from "./gitignore.txt" with { type: "text" };
 import starterConfig from "./platform-config.txt" with { type: "text" };
@@ -19,9 +20,11 @@ const FILES = [
 export const initCommand = new Command("init")
   .description("Writes a starter config, and the types with which an editor completes it")
   .argument("[DIR]", "The directory to write to", ".")
-  .action(async (directory) => {
+  .option("--agents", "Also writes AGENTS.md, which teaches an assistant this project")
+  .action(async (directory, { agents: isForAgents = false }) => {
     mkdirSync(directory, { recursive: true });
-    for (const { name, text } of FILES) {
+    const notes = isForAgents ? [{ name: "AGENTS.md", text: (await readGuide()).get("agents.md") ?? "" }] : [];
+    for (const { name, text } of [...FILES, ...notes]) {
       const path = join(directory, name);
       await printAnswer(writeNew(path, text) ? `wrote ${path}` : `kept ${path}, which exists`);
     }
