@@ -39,6 +39,7 @@ export const IconArrowDown = icon("M12 5l0 14M18 13l-6 6M6 13l6 6");
 export const IconArrowLeft = icon("M5 12l14 0M5 12l6 6M5 12l6 -6");
 export const IconArrowRight = icon("M5 12l14 0M13 18l6 -6M13 6l6 6");
 export const IconArrowUp = icon("M12 5l0 14M18 11l-6 -6M6 11l6 -6");
+export const IconBan = icon("M3 12a9 9 0 1 0 18 0a9 9 0 1 0 -18 0M5.7 5.7l12.6 12.6");
 export const IconBell = icon(
   "M10 5a2 2 0 1 1 4 0a7 7 0 0 1 4 6v3a4 4 0 0 0 2 3h-16a4 4 0 0 0 2 -3v-3a7 7 0 0 1 4 -6M9 17v1a3 3 0 0 0 6 0v-1",
 );

@@ -7,6 +7,7 @@ import { server } from "../api/server.ts";
 import { useRights } from "../api/session.tsx";
 import { IconFile, IconSearch, IconTable, IconUser } from "../parts/icons.tsx";
 import { plainName } from "../parts/name.tsx";
+import { type FoundUser, useCommands } from "./commands.tsx";
 import { useSections } from "./sections.ts";
 
 const [store, spotlight] = createSpotlight();
@@ -17,7 +18,7 @@ const FOUND_MAX = 7;
 const BUCKETS_MAX = 8;
 const FILES_OF_BUCKET_MAX = 3;
 
-/** Search of pages, tables, users and files, opened by `/`. */
+/** Search of pages, tables, users, files and commands, opened by `/`. */
 export function Search() {
   const [query, setQuery] = useState("");
   const navigate = useNavigate();
@@ -25,6 +26,7 @@ export function Search() {
   const schema = useResources();
   const users = useFoundUsers(query.trim());
   const files = useFoundFiles(query.trim());
+  const commands = useCommands(query, users);
 
   const pages = sections.map(
     ({ name, path, icon: Icon }): SpotlightActionData => ({
@@ -78,6 +80,8 @@ export function Search() {
       onQueryChange={setQuery}
       actions={[
         { group: "Pages", actions: pages },
+        // Behind a first letter: a list that opens by one key must not have Enter on a command.
+        { group: "Commands", actions: query.trim() === "" ? [] : [...commands] },
         { group: "Tables", actions: tables },
         { group: "Users", actions: people },
         { group: "Files", actions: found },
@@ -88,17 +92,11 @@ export function Search() {
       nothingFound="Nothing has this name"
       searchProps={{
         leftSection: <IconSearch size={18} />,
-        placeholder: "Pages, tables, users, files",
+        placeholder: "Pages, tables, users, files, commands",
         "aria-label": "Search",
       }}
     />
   );
-}
-
-interface FoundUser {
-  id: string;
-  email: string | null;
-  displayName: string | null;
 }
 
 function useFoundUsers(query: string): readonly FoundUser[] {
