@@ -2,11 +2,11 @@ import { describe, expect, test } from "bun:test";
 import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import type { JsonObject } from "../../src/kernel/json/json.ts";
-import { type TestPlatform, temporaryDirectory, testPlatform, until } from "../support/index.ts";
-import { random as seeded, testSeed } from "../support/random.ts";
+import { type TestPlatform, temporaryDirectory, testPlatform } from "../support/index.ts";
 import { faultsOfFiles } from "./files.ts";
 import { SimulatedDisk } from "./power/disk.ts";
-import { TRACED, type Traced, tracedCalls } from "./power/trace.ts";
+import { configWith, hasTracer, places, random, record, SEED, TEXT, writeAll } from "./power/load.ts";
+import { type Traced, tracedCalls } from "./power/trace.ts";
 
 // A server works under load while every call that changes a file is recorded, with every answer that it sends. From the record,
 // disks are made as power cuts would leave them at random moments: whatever was not synced may be missing, torn or in another
@@ -15,92 +15,12 @@ import { TRACED, type Traced, tracedCalls } from "./power/trace.ts";
 /** During a first start, which makes every file. */
 const START_CUTS = 4 * Number(process.env["PLATFORM_CRASH_ROUNDS"] ?? 3);
 const CUTS = 4 * Number(process.env["PLATFORM_CRASH_ROUNDS"] ?? 3);
-const SEED = testSeed(2_612);
-const LOAD_MS = 4_000;
-const WRITERS = 8;
-const INSTANCES = 3;
 /** Of about 1 MB each. */
 const BATCHES = 40;
 /** A WAL that restarts while it is written is longer. */
 const RESTART_BYTES = 8 * 1024 * 1024;
-const TEXT = "some words of a text ".repeat(60);
 
-const CONFIG = `{
-  databases: {
-    shared: { tables: { notes: { schema: { text: { type: "text" }, n: { type: "integer" } }, fts: ["text"], indexes: [{ fields: ["n"] }] } } },
-    tenants: { instance: true, tables: { notes: { schema: { text: { type: "text" }, n: { type: "integer" } } } } },
-  },
-  storage: { buckets: { files: {} } },
-  kv: { cache: {} },
-  d1: { main: {} },
-  rateLimits: { auth: { requests: 1000000, window: 60 } },
-}`;
-
-const random = seeded(SEED);
-const hasTracer =
-  process.platform === "linux" &&
-  Bun.which("strace") !== null &&
-  Bun.spawnSync(["strace", "-qq", "true"]).exitCode === 0;
-if (!hasTracer) console.warn("no power cut is tested: strace is not here, or may not trace");
-
-const places = [
-  "/api/db/shared/tables/notes",
-  ...Array.from({ length: INSTANCES }, (_, n) => `/api/db/tenants/t${n}/tables/notes`),
-];
-
-/** Sends writes, one after the other, until `isOver`. Each record and file names what it is in its answer. */
-async function write(platform: TestPlatform, writer: number, isOver: () => boolean): Promise<void> {
-  for (let count = 0; !isOver(); count++) {
-    const place = random.below(places.length);
-    const path = places[place] ?? "";
-    const id = `${place}-${writer}-${count}`;
-    const kind = random.below(10);
-    if (kind === 0) {
-      const form = new FormData();
-      form.set("key", id);
-      form.set("file", new Blob([id.repeat(1 + random.below(2_000))]), id);
-      await platform.service.fetch("/api/storage/files/upload", { method: "POST", body: form });
-    } else if (kind === 1) {
-      const inserts = Array.from({ length: 20 }, (_, index) => ({ id: `${id}-${index}`, n: 1, text: TEXT }));
-      await platform.service.post(`${path}/batch`, { inserts });
-    } else if (kind === 3) {
-      await platform.service.post("/api/kv/cache", { action: "set", key: id, value: { key: id } });
-      // The answer of a set does not say what was set; this one does.
-      await platform.service.post("/api/kv/cache", { action: "get", key: id });
-    } else if (kind === 4) {
-      await platform.service.post("/api/d1/main", { query: "INSERT INTO notes VALUES (?) RETURNING id", params: [id] });
-    } else if (kind === 2) {
-      await platform.service.post("/api/auth/admin/users", {
-        email: `user-${id}@example.com`,
-        password: "long enough",
-      });
-    } else {
-      await platform.service.post(path, { id, n: 1, text: TEXT });
-      for (let n = 2; n <= 1 + random.below(3); n++) await platform.service.patch(`${path}/${id}`, { n });
-    }
-  }
-}
-
-/** Under `load` until it is killed: what it did to its files, and sent. */
-async function record(load: (platform: TestPlatform) => Promise<void>): Promise<{ trace: string; root: string }> {
-  const file = join(temporaryDirectory(), "trace");
-  // The tracer is not the server's parent, so that the server is killed and not the tracer.
-  const prefix = ["strace", "-D", "-f", "-y", "-xx", "-q", "-s", "4000000", "-e", `trace=${TRACED}`, "-o", file];
-  const platform = await testPlatform({ config: CONFIG, prefix });
-  await load(platform);
-  const { pid } = platform.process;
-  await platform.kill("SIGKILL");
-  const end = new RegExp(`^${pid} +\\+\\+\\+ killed by SIGKILL`, "m");
-  await until("the trace is complete", () => end.test(readFileSync(file, "utf8")));
-  return { trace: readFileSync(file, "utf8"), root: platform.dataDirectory };
-}
-
-async function writeAll(platform: TestPlatform): Promise<void> {
-  const endsAt = performance.now() + LOAD_MS;
-  const isOver = () => performance.now() > endsAt;
-  await platform.service.post("/api/d1/main", { query: "CREATE TABLE notes (id TEXT)" });
-  await Promise.all(Array.from({ length: WRITERS }, (_, writer) => write(platform, writer, isOver)));
-}
+const CONFIG = configWith("");
 
 /** Writes so much into one instance that its WAL passes the length at which it restarts, and a little behind that. */
 async function fillWal(platform: TestPlatform): Promise<void> {
@@ -232,7 +152,7 @@ test("the simulated disk knows a file that is synced by the name that it is abou
 
 describe.if(hasTracer)("a power cut", () => {
   test("[DB25] whatever a first start has made until then, the next one starts", async () => {
-    const { trace, root } = await record(async () => {});
+    const { trace, root } = await record(async () => {}, { config: CONFIG });
     const calls = [...tracedCalls(trace, root)].filter(({ kind }) => kind !== "sent");
     const moments = new Set(Array.from({ length: START_CUTS }, () => random.below(calls.length)));
     const disk = new SimulatedDisk(root);
@@ -251,7 +171,7 @@ describe.if(hasTracer)("a power cut", () => {
   }, 600_000);
 
   test("[DB3] whatever of the unsynced writes the disk has kept, everything that was answered is there", async () => {
-    const { trace, root } = await record(writeAll);
+    const { trace, root } = await record(writeAll, { config: CONFIG });
     const calls = [...tracedCalls(trace, root)];
     const sentCount = calls.filter(({ kind }) => kind === "sent").length;
     expect(sentCount).toBeGreaterThan(50);
@@ -265,7 +185,7 @@ describe.if(hasTracer)("a power cut", () => {
   }, 600_000);
 
   test("[DB3] [DB321] the same where a WAL begins anew within its file", async () => {
-    const { trace, root } = await record(fillWal);
+    const { trace, root } = await record(fillWal, { config: CONFIG });
     const calls = [...tracedCalls(trace, root)];
     const restarts = restartsOf(calls);
     console.info(`a WAL began anew ${restarts.length} times within ${calls.length} calls`);

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import type { JsonValue } from "../../src/kernel/json/json.ts";
 import { ownChild, ownDirectory, removeDirectory } from "./children.ts";
+import { IS_CONTINUOUS, requireEqualRestore, withContinuous } from "./continuous.ts";
 import { createHttpClient, type HttpClient } from "./http-client.ts";
 
 /** Root service key of every platform under test; the token secret follows. */
@@ -37,6 +38,8 @@ export interface TestPlatformOptions {
   command?: "start" | "dev";
   /** Program that starts the server, with its arguments. */
   prefix?: readonly string[];
+  /** The server's command line; by default that of the program under test. */
+  program?: readonly string[];
   /** Data directory; by default a new one beside the config. */
   data?: string;
 }
@@ -169,6 +172,12 @@ async function end(child: Bun.Subprocess, signal: NodeJS.Signals): Promise<numbe
   return code;
 }
 
+/** Returns the config with which the server starts: the test's, or one beside it that adds to it. */
+function usedConfig(directory: string, { hasStore }: { hasStore: boolean }): string {
+  if (hasStore) return withContinuous(directory);
+  return TLS_DIRECTORY === "" ? join(directory, "platform.config.ts") : withTls(directory);
+}
+
 /** Starts a platform with this config in a new directory. Rejects with its output if it does not start. */
 export async function testPlatform(options: TestPlatformOptions): Promise<TestPlatform> {
   const directory = temporaryDirectory();
@@ -180,10 +189,11 @@ export async function testPlatform(options: TestPlatformOptions): Promise<TestPl
     writeFileSync(join(directory, path), text);
   }
   const { descriptorLimit } = options;
+  const hasStore = IS_CONTINUOUS && options.command !== "dev" && options.args?.includes("--drill") !== true;
   const command = [
     ...(descriptorLimit === undefined ? [] : ["sh", "-c", `ulimit -n ${descriptorLimit}; exec "$@"`, "sh"]),
-    ...[...(options.prefix ?? []), ...platformCommand(), options.command ?? "start"],
-    ...["--config", TLS_DIRECTORY === "" ? configFile : withTls(directory), "--data", dataDirectory, "--port", "0"],
+    ...[...(options.prefix ?? []), ...(options.program ?? platformCommand()), options.command ?? "start"],
+    ...["--config", usedConfig(directory, { hasStore }), "--data", dataDirectory, "--port", "0"],
     ...(TLS_DIRECTORY === "" ? [] : ["--host", "127.0.0.1"]),
     ...(options.args ?? []),
   ];
@@ -219,7 +229,11 @@ export async function testPlatform(options: TestPlatformOptions): Promise<TestPl
     },
     kill: (signal = "SIGKILL") => end(running.process, signal),
     async stop() {
+      const isRunning = running.process.exitCode === null && running.process.signalCode === null;
       const code = await end(running.process, "SIGTERM");
+      if (hasStore && isRunning && code === 0) {
+        await requireEqualRestore(platformCommand(), { directory, dataDirectory });
+      }
       removeDirectory(directory);
       return code;
     },

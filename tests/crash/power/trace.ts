@@ -33,10 +33,10 @@ interface Started {
 }
 
 /**
- * Reads a trace. Calls are given where they end, writes where they begin: from then on their bytes may reach the disk. Errors: a
- * call below `root` that is not understood.
+ * Reads a trace. Calls are given where they end, writes where they begin: from then on their bytes may reach the disk. `onUnknown`
+ * is called with a call below `root` that is not understood. Errors: by default, those of such a call.
  */
-export function* tracedCalls(trace: string, root: string): Generator<Traced> {
+export function* tracedCalls(trace: string, root: string, onUnknown = refused): Generator<Traced> {
   const started = new Map<string, Started>();
   let line = 0;
   for (const raw of trace.split("\n")) {
@@ -48,14 +48,19 @@ export function* tracedCalls(trace: string, root: string): Generator<Traced> {
       const call: Started = { name, args, line };
       if (isUnfinished) started.set(pid, call);
       for (const effect of begun(call, root)) yield { ...effect, line };
-      if (!isUnfinished) for (const effect of ended(call, root)) yield { ...effect, line };
+      if (!isUnfinished) for (const effect of ended(call, root, onUnknown)) yield { ...effect, line };
     } else if (resumed !== undefined) {
       const call = started.get(pid);
       started.delete(pid);
       if (call === undefined) continue;
-      for (const effect of ended({ ...call, args: call.args + end }, root)) yield { ...effect, line: call.line };
+      for (const effect of ended({ ...call, args: call.args + end }, root, onUnknown))
+        yield { ...effect, line: call.line };
     }
   }
+}
+
+function refused(call: string): void {
+  throw new Error(`a call that the simulated disk does not know: ${call}`);
 }
 
 type Effect = FileCall | { kind: "sent"; data: Buffer };
@@ -101,7 +106,7 @@ const FAILED = /= -1 E\w+/;
 const RENAMES: ReadonlySet<string> = new Set(["rename", "renameat", "renameat2"]);
 const DESCRIPTOR = /^\d+<([^>]*)>/;
 
-function* ended({ name, args }: Started, root: string): Generator<Effect> {
+function* ended({ name, args }: Started, root: string, onUnknown: typeof refused): Generator<Effect> {
   if (FAILED.test(args)) return;
   const [path = "", to = ""] = pathsOf(args);
   const file = text(DESCRIPTOR.exec(args)?.[1] ?? "");
@@ -151,7 +156,9 @@ function* ended({ name, args }: Started, root: string): Generator<Effect> {
     case "sendmsg":
       return;
     default:
+      // Reads below the root, and writes elsewhere.
+      if (name === "copy_file_range" && !text([...args.matchAll(/<([^>]*)>/g)][1]?.[1] ?? "").startsWith(root)) return;
       if ([...args.matchAll(/<([^>]*)>/g)].some(([, hex = ""]) => text(hex).startsWith(root)) || path.startsWith(root))
-        throw new Error(`a call that the simulated disk does not know: ${name}(${args.slice(0, 200)}`);
+        onUnknown(`${name}(${args.slice(0, 200)}`);
   }
 }
