@@ -1,0 +1,102 @@
+import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type TestPlatform, temporaryDirectory } from "../../support/index.ts";
+import { FORMER_POCKETBASE_VERSION, type PocketBase, startPocketbase } from "../../support/pocketbase.ts";
+import { PASSWORD, picture } from "./demo-world.ts";
+import { migrate, moved, started } from "./moved.ts";
+
+setDefaultTimeout(120_000);
+
+const ends: (() => Promise<unknown>)[] = [];
+afterAll(async () => {
+  for (const end of ends) await end();
+});
+
+async function serverOf(version?: string): Promise<PocketBase> {
+  const pb = await startPocketbase(version === undefined ? {} : { version });
+  ends.push(() => pb.stop());
+  return pb;
+}
+
+async function platformOf(folder: string): Promise<TestPlatform> {
+  const platform = await started(await moved(folder));
+  ends.push(() => platform.stop());
+  return platform;
+}
+
+const unpackedFolders = (): string[] => readdirSync(tmpdir()).filter((name) => name.startsWith("platform-migrate-"));
+
+test("[MG6] a backup zip that PocketBase has made is moved as its folder is", async () => {
+  const pb = await serverOf();
+  await pb.collection({
+    name: "films",
+    type: "base",
+    listRule: "",
+    viewRule: "",
+    fields: [
+      { name: "title", type: "text" },
+      { name: "poster", type: "file", maxSelect: 1 },
+    ],
+  });
+  const { id } = await pb.insert("films", { title: "Heat", poster: picture("heat.png") });
+  expect((await pb.superuser.post("/api/backups", { name: "all.zip" })).status).toBe(204);
+  const before = unpackedFolders();
+  const platform = await platformOf(join(pb.folder, "backups", "all.zip"));
+  const { body } = await platform.get(`/api/db/shared/tables/films/${String(id)}`);
+  expect(body).toMatchObject({ title: "Heat", poster: { type: "image/png" } });
+  expect(unpackedFolders()).toEqual(before);
+
+  const broken = join(temporaryDirectory(), "broken.zip");
+  const bytes = readFileSync(join(pb.folder, "backups", "all.zip"));
+  writeFileSync(broken, bytes.subarray(0, bytes.length / 2));
+  expect(await migrate(broken, "--plan")).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining("cannot be unpacked"),
+  });
+  expect(unpackedFolders()).toEqual(before);
+});
+
+test("[MG7] a release before 0.23 is moved, with its rules, accounts and files", async () => {
+  const pb = await serverOf(FORMER_POCKETBASE_VERSION);
+  const users = await pb.collection({ name: "users", options: { onlyVerified: true, minPasswordLength: 8 } });
+  await pb.collection({
+    name: "notes",
+    type: "base",
+    listRule: "owner = @request.auth.id",
+    viewRule: "owner = @request.auth.id",
+    createRule: "owner = @request.auth.id && @request.data.size:isset = false",
+    schema: [
+      { name: "text", type: "text", required: true, options: { max: 20 } },
+      { name: "size", type: "number", options: { noDecimal: true } },
+      { name: "mood", type: "select", options: { maxSelect: 1, values: ["glad", "sad"] } },
+      { name: "paper", type: "file", options: { maxSelect: 1, maxSize: 5_000_000 } },
+      { name: "owner", type: "relation", options: { collectionId: String(users["id"]), maxSelect: 1 } },
+      { name: "readers", type: "relation", options: { collectionId: String(users["id"]), maxSelect: null } },
+    ],
+  });
+  const account = { email: "ada@example.com", password: PASSWORD, passwordConfirm: PASSWORD, verified: true };
+  const ada = String((await pb.insert("users", { ...account, username: "ada" }))["id"]);
+  const note = await pb.insert("notes", { text: "Mine", size: 3, owner: ada, readers: [ada], paper: picture("a.png") });
+  const platform = await platformOf(pb.folder);
+  const { body } = await platform.post("/api/auth/signin", { email: "ada@example.com", password: PASSWORD });
+  const { accessToken } = body as { accessToken: string };
+  const path = "/api/db/shared/tables/notes";
+  const mine = await platform.as(accessToken).get(`${path}/${String(note["id"])}`);
+  expect(mine.body).toMatchObject({
+    text: "Mine",
+    size: 3,
+    mood: null,
+    owner: ada,
+    readers: [ada],
+    paper: { type: "image/png" },
+    createdAt: new Date(String(note["created"])).toISOString(),
+  });
+  expect((await platform.get(`${path}/${String(note["id"])}`)).status).toBe(401);
+  const insert = (values: Record<string, string | number>) =>
+    platform.as(accessToken).post(path, { text: "New", owner: ada, ...values });
+  expect([(await insert({})).status, (await insert({ size: 4 })).status]).toEqual([201, 403]);
+  const user = await platform.service.get(`/api/db/shared/tables/users/${ada}`);
+  expect(user.body).toMatchObject({ username: "ada" });
+});
