@@ -38,7 +38,7 @@ export async function requireEqualRestore(
     stdout: "ignore",
     stderr: "pipe",
   });
-  const [stderr, code] = await Promise.all([child.stderr.text(), child.exited]);
+  const [stderr, code] = await Promise.all([new Response(child.stderr).text(), child.exited]);
   if (code !== 0) throw new Error(`the continuous backup could not be restored: ${stderr}`);
   const databases = [...scanFiles(dataDirectory)].filter(({ kind }) => kind === "database").map(({ path }) => path);
   const wrong = databases

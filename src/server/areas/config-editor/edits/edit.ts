@@ -1,5 +1,5 @@
 import { type Static, Type } from "typebox";
-import { AnyObject, nullable } from "../../../../kernel/schema/types.ts";
+import { AnyObject } from "../../../../kernel/schema/types.ts";
 import { EDIT_FIELDS_MAX, NAME_MAX, RULE_SOURCE_MAX } from "../limits.ts";
 
 const name = () => Type.String({ maxLength: NAME_MAX });
@@ -21,7 +21,6 @@ export const TemplateOptions = Type.Object({
 export type TemplateOptions = Static<typeof TemplateOptions>;
 
 export const TEMPLATES = ["public", "nobody", "signedIn", "owner", "members"] as const;
-export type Template = (typeof TEMPLATES)[number];
 export const RULES = ["read", "insert", "update", "delete"] as const;
 export type RuleName = (typeof RULES)[number];
 
@@ -53,6 +52,3 @@ export const Problem = Type.Object({
   message: Type.String(),
 });
 export type Problem = Static<typeof Problem>;
-
-/** A text of a config, or null in a product, which has none. */
-export const MaybeText = nullable(Type.String());
