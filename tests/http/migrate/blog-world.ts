@@ -115,6 +115,17 @@ export async function blogWorld() {
       fields: [relation("post", posts), { name: "kind", type: "text" }, { name: "secret", type: "text", hidden: true }],
     });
   }
+  for (const [name, viewQuery, rule] of [
+    [
+      "liked",
+      "SELECT posts.id, posts.title, posts.author, posts.created, count(likes.id) AS total FROM posts LEFT JOIN likes ON likes.post = posts.id GROUP BY posts.id",
+      'total > 0 || author = @request.auth.id && @request.auth.id != ""',
+    ],
+    ["chosen", 'SELECT id, title FROM posts WHERE publishedAt = ""', ""],
+    ["exposed", "SELECT id, moderator FROM users", ""],
+  ] as const) {
+    await pb.collection({ name, type: "view", viewQuery, listRule: rule, viewRule: rule });
+  }
   const account = async (name: string, values = {}) => {
     const given = { email: `${name}@example.com`, password: PASSWORD, passwordConfirm: PASSWORD, verified: true, name };
     return String((await pb.insert("users", { ...given, ...values }))["id"]);

@@ -252,6 +252,22 @@ describe("a blog", () => {
     expect(made.report).not.toContain("**users, updateRule**: compares");
   });
 
+  test("[MG50] a view has the records of before, for who has seen them", async () => {
+    const { differences, compared } = await seen(Object.values(actors), ["liked"], world.pb, names);
+    expect([differences, compared > 5]).toEqual([[], true]);
+    const { body } = await actors.owner.here.get<{ items: object[] }>(
+      "/api/db/shared/tables/liked?sort=total:desc&limit=1",
+    );
+    expect(body.items).toMatchObject([{ id: world.open, title: "Open", author: world.ids.owner, total: 2 }]);
+  });
+
+  test("[MG51] a view that chooses by what has another form here is for service keys, and one of hidden fields is not moved", async () => {
+    expect((await actors.owner.here.get("/api/db/shared/tables/chosen")).status).toBe(403);
+    expect((await platform.service.get("/api/db/shared/tables/chosen")).status).toBe(200);
+    expect((await platform.service.get("/api/db/shared/tables/exposed")).status).toBe(404);
+    expect(made.report).toContain("**exposed**: the view, whose SQL does not fit here");
+  });
+
   test("[MG47] a relation that no index would answer gets one", () => {
     expect(made.config).toContain('indexes: [{ fields: ["whom"] }]');
   });

@@ -11,6 +11,7 @@ import { isSame, reportText } from "./report.ts";
 import { signInRules } from "./sign-in.ts";
 import type { PbSource } from "./source.ts";
 import { createTranslation } from "./translation/translate.ts";
+import { movedViews } from "./views.ts";
 
 const SECRET_MODE = 0o600;
 
@@ -21,8 +22,15 @@ export function planMove(source: PbSource) {
   const signIn = signInRules(plan, remarks);
   const providers = plan.users === null ? [] : providersOf(plan.users.collection, remarks);
   const translation = createTranslation(plan, remarks);
-  const { text, variables } = configText({ source, plan, providers, translation, views: [], signIn, remarks });
-  for (const { name } of plan.views) remarks.lost(name, "the view");
+  const { text, variables } = configText({
+    source,
+    plan,
+    providers,
+    translation,
+    views: movedViews(plan, translation, remarks),
+    signIn,
+    remarks,
+  });
   const accounts = () => accountsOf(source, plan, { providers, isKeptOut: signIn.isKeptOut, remarks });
   return {
     text,
