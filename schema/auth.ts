@@ -157,7 +157,7 @@ export const mfaRecoveryCodes = sqliteTable(
 
 /**
  * Accounts elsewhere (OAuth, OpenID Connect) that sign in here. `emailVerified`: whether the provider has said that the user's
- * present address is verified there.
+ * present address is verified there. `validFrom`: tokens of an issuer are valid that were issued later.
  */
 export const identities = sqliteTable(
   "identities",
@@ -170,6 +170,7 @@ export const identities = sqliteTable(
     createdAt: integer().notNull(),
     lastSignInAt: integer().notNull(),
     emailVerified: integer({ mode: "boolean" }).notNull().default(true),
+    validFrom: integer().notNull().default(0),
   },
   (table) => [unique().on(table.provider, table.subject), index("identities_userId").on(table.userId)],
 );

@@ -3,6 +3,7 @@ export const PLACES_OF_CODE = [
   "auth.hooks.afterAccept",
   "auth.hooks.afterDelete",
   "auth.hooks.afterSignup",
+  "auth.issuers.*.profile",
   "auth.oauth.*.profile",
   "auth.phones.send",
   "auth.signup",

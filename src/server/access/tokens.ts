@@ -32,13 +32,25 @@ export interface TokenPublicKeys {
   publicKey(kid: string): CryptoKey | null;
 }
 
+/** The issuers whose tokens are taken as this server's own. */
+export interface TokenIssuers {
+  /** Returns the claims of a token with the session that it stands for here; null: no known issuer. Errors: 401, 403, 503. */
+  verify(token: string): Promise<AccessClaims> | null;
+}
+
 export type TokenVerifier = ReturnType<typeof createTokenVerifier>;
 
 /**
  * Creates the verifier. The UTF-8 bytes of `secret` are the HS256 key; with `keys` ES256 is accepted too. No other algorithm is, and
  * a key fits one algorithm alone. [AC7]
  */
-export function createTokenVerifier(deps: { secret: string; keys: TokenPublicKeys | null; clock: Clock }) {
+export function createTokenVerifier(deps: {
+  secret: string;
+  keys: TokenPublicKeys | null;
+  /** null: no tokens of others are taken. */
+  issuers: TokenIssuers | null;
+  clock: Clock;
+}) {
   const { keys } = deps;
   const secretKey = new TextEncoder().encode(deps.secret);
   const algorithms = keys === null ? ["HS256"] : ["HS256", "ES256"];
@@ -57,13 +69,15 @@ export function createTokenVerifier(deps: { secret: string; keys: TokenPublicKey
     return claims;
   };
 
-  const check = async (token: string): Promise<AccessClaims> => {
-    const claims = await jwtVerify(token, keyOf, { algorithms, clockTolerance: ANY_AGE_SECONDS })
+  const own = (token: string): Promise<AccessClaims | null> =>
+    jwtVerify(token, keyOf, { algorithms, clockTolerance: ANY_AGE_SECONDS })
       .then((result) => readClaims(result.payload))
       .catch((cause: unknown) => {
         if (cause instanceof errors.JOSEError) return null;
         throw cause;
       });
+  const check = async (token: string): Promise<AccessClaims> => {
+    const claims = await (deps.issuers?.verify(token) ?? own(token));
     if (claims === null) throw unauthorized("Invalid token");
     verified.set(token, claims);
     return unexpired(claims);

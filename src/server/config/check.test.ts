@@ -52,6 +52,32 @@ const CASES: [rule: string, what: string, config: unknown, path: string, words: 
     "from 1 to 100",
   ],
   [
+    "[AU440]",
+    "an issuer that takes tokens for every application",
+    { auth: { issuers: [{ name: "auth0", issuer: "https://issuer.example.com/" }] } },
+    "auth.issuers.0",
+    "needs audience or authorizedParties",
+  ],
+  [
+    "[AU440]",
+    "an issuer whose keys can be replaced on the way",
+    { auth: { issuers: [{ name: "auth0", issuer: "http://issuer.example.com/", audience: "app" }] } },
+    "auth.issuers.0.issuer",
+    "must begin with https:",
+  ],
+  [
+    "[AU440]",
+    "an issuer that is this server",
+    {
+      auth: {
+        tokens: { audience: "a", issuer: "https://own.example.com" },
+        issuers: [{ name: "own", issuer: "https://own.example.com", audience: "app" }],
+      },
+    },
+    "auth.issuers.0.issuer",
+    "is there already",
+  ],
+  [
     "[AU420]",
     "a phone as second factor without texts",
     { auth: { mfa: { phone: true } } },

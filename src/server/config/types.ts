@@ -12,6 +12,7 @@ export type {
   SignUpFacts,
   TokensConfig,
 } from "./sections/auth.ts";
+export type { IssuedProfile, IssuerConfig } from "./sections/auth-issuers.ts";
 export type { PagesConfig } from "./sections/auth-pages.ts";
 export type { PhonesConfig, PhoneText, SendText, TextContext } from "./sections/auth-phones.ts";
 export type { BackupsConfig, BackupsPlace, ContinuousConfig, ScheduledBackupsConfig } from "./sections/backups.ts";

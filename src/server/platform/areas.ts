@@ -162,7 +162,7 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
     const serviceKeys = createServiceKeys({ rootKey: secrets.serviceKey, secret, declared, clock });
     const principals = createPrincipals({
       serviceKeys,
-      tokens: createTokenVerifier({ secret, keys: areas.auth.tokenKeys, clock }),
+      tokens: createTokenVerifier({ secret, keys: areas.auth.tokenKeys, issuers: areas.auth.issuers, clock }),
       sessions: areas.auth.sessions,
       administrators: () => areas.admin.sessions,
       account: areas.auth.accounts.get,

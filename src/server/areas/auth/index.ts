@@ -6,7 +6,7 @@ import type { AccountMarks } from "../../access/account-records.ts";
 import type { Account, AccountNotes, Accounts, UserHoldings } from "../../access/accounts.ts";
 import type { Lookups } from "../../access/lookups/lookups.ts";
 import type { SessionEvents, SessionLookup, UserEvents } from "../../access/sessions.ts";
-import type { TokenPublicKeys } from "../../access/tokens.ts";
+import type { TokenIssuers, TokenPublicKeys } from "../../access/tokens.ts";
 import type { AppAccess, MailAccessor, User } from "../../config/app/index.ts";
 import type { AuthConfig, PlatformConfig } from "../../config/types.ts";
 import type { DatabaseFile } from "../../db/types.ts";
@@ -42,6 +42,7 @@ import { TokenKeys } from "./means/token-keys.ts";
 import { TokenSigner } from "./means/tokens.ts";
 import { type OwnServer, pagesEndpoints } from "./pages/index.ts";
 import { createAccounts } from "./service/accounts.ts";
+import { createIssuers } from "./service/issuers.ts";
 import type { AuthDeps } from "./sessions/deps.ts";
 import { AccountFile } from "./store/account-file.ts";
 import { settleAddressForms } from "./store/address-forms.ts";
@@ -88,6 +89,8 @@ export interface AuthArea {
   readonly accounts: Accounts;
   /** The keys of access tokens that others verify; null: nobody else does. */
   readonly tokenKeys: TokenPublicKeys | null;
+  /** Verifies tokens of others; null: none are taken. */
+  readonly issuers: TokenIssuers | null;
   /** `app.mail`. */
   readonly mail: MailAccessor;
   /** Returns the endpoints of the pages for signing in, once there is a server. */
@@ -126,6 +129,7 @@ export async function createAuthArea(deps: AuthAreaDeps): Promise<AuthArea> {
     sessions,
     accounts: createAccounts(auth),
     tokenKeys,
+    issuers: config.issuers === undefined ? null : createIssuers(auth, config.issuers),
     mail: createMailAccessor(mailer),
     limit: authLimiter.hit,
     pages: (server) => pagesEndpoints(auth, server, () => appNameOf(config, deps.publicUrl())),

@@ -21,6 +21,7 @@ import {
   whole,
 } from "../shape/schema.ts";
 import { languageOf } from "../shapes/user-fields.ts";
+import { Issuers } from "./auth-issuers.ts";
 import { Pages } from "./auth-pages.ts";
 import { Phones, type PhonesConfig } from "./auth-phones.ts";
 import { KNOWN_PROVIDERS } from "./oauth-providers.ts";
@@ -207,8 +208,8 @@ export interface TokensConfig extends Static<typeof Tokens> {}
 
 /** The facts about a visitor who would become a user. */
 export interface SignUpFacts {
-  method: "password" | "magicLink" | "emailOtp" | "phone" | "oauth" | "anonymous";
-  /** The name of the OAuth provider. */
+  method: "password" | "magicLink" | "emailOtp" | "phone" | "oauth" | "issuer" | "anonymous";
+  /** The name of the OAuth provider, or of the issuer. */
   provider?: string;
   /** The email in lower case; null for anonymous visitors, and where a provider sends none. */
   email: string | null;
@@ -272,6 +273,8 @@ export const AuthSection = Type.Object({
   hooks: Type.Optional(Type.Unsafe<AuthHooks>(Hooks)),
   /** Phone numbers of accounts, and codes sent to them. None by default. */
   phones: Type.Optional(Type.Unsafe<PhonesConfig>(Phones)),
+  /** Issuers whose tokens are taken as access tokens: Auth0, Clerk, Firebase, Supabase. None by default. */
+  issuers: Type.Optional(Issuers),
   /** A table with one record for each account, in a namespace of `databases`. None by default. */
   users: Type.Optional(Type.Unsafe<UsersConfig>(UsersShape)),
   /** The captcha. Absent: none. With it, sign-up, anonymous sign-in and requests for mail need a `captchaToken`. */

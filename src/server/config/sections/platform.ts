@@ -1,6 +1,7 @@
 import { type Static, Type } from "typebox";
 import { related } from "../shape/schema.ts";
 import { type AuthConfig, AuthSection } from "./auth.ts";
+import { checkIssuers } from "./auth-issuers.ts";
 import { checkPages } from "./auth-pages.ts";
 import { checkPhoneFactor } from "./auth-phones.ts";
 import { Backups, type BackupsConfig } from "./backups.ts";
@@ -60,6 +61,7 @@ export const Platform = related(Sections, (config, report) => {
   checkFileFields(config, report);
   checkPages(config, report);
   checkPhoneFactor(config, report);
+  checkIssuers(config, report);
 });
 /** Everything that a platform serves. The comments of members give their defaults. */
 export interface PlatformConfig extends Static<typeof Sections> {}

@@ -60,14 +60,12 @@ function accountFor(write: AccountWrite, profile: Profile): SecretAccount | null
 /** Makes a user of a profile. Errors: 403 `Sign-up is closed`, or `Email required` where addresses have to be proved and the provider gives none. */
 async function becomeUser(deps: AuthDeps, visit: Visit): Promise<SignIn> {
   const { provider, profile, client, metadata = {} } = visit;
-  const { email, name } = profile;
+  const { email } = profile;
   const emailVerified = email !== null && profile.emailVerified;
-  const displayName = name === null ? null : shortened(name);
+  const { displayName, avatarUrl } = shownOf(profile);
   await requireSignUp(deps, { method: "oauth", provider, email, emailVerified, displayName, metadata });
   // No account, which could not be signed in to before it has an address.
   if (isProofRequired(deps.config) && email === null) throw forbidden("Email required");
-  const picture = profile.picture !== null && /^https?:\/\//.test(profile.picture) ? profile.picture : null;
-  const avatarUrl = picture !== null && picture.length <= AVATAR_URL_MAX_CHARACTERS ? picture : null;
   return deps.file.write((write) => {
     // Another sign-in may have been faster while the rule was asked.
     const present = signInProfile(deps, write, visit);
@@ -92,5 +90,9 @@ export const newIdentity = (deps: AuthDeps, provider: string, profile: Profile):
   return { id: deps.ids.uuid(), provider, subject, email, emailVerified };
 };
 
-const shortened = (name: string): string =>
-  Array.from(name.toWellFormed()).slice(0, DISPLAY_NAME_MAX_CHARACTERS).join("");
+/** Returns what a new account shows of a profile: a name that is not too long, and a picture of the web. */
+export function shownOf({ name, picture }: Profile): { displayName: string | null; avatarUrl: string | null } {
+  const isPicture = picture !== null && /^https?:\/\//.test(picture) && picture.length <= AVATAR_URL_MAX_CHARACTERS;
+  const characters = name === null ? null : Array.from(name.toWellFormed()).slice(0, DISPLAY_NAME_MAX_CHARACTERS);
+  return { displayName: characters?.join("") ?? null, avatarUrl: isPicture ? picture : null };
+}

@@ -70,7 +70,7 @@ export const identitiesOfUser = reading((db, v: { userId: string }) =>
     .orderBy(asc(identities.createdAt), asc(identities.id)),
 );
 
-export const insertIdentity = writing((db, v: Omit<Identity, "lastSignInAt">) =>
+export const insertIdentity = writing((db, v: Omit<Identity, "lastSignInAt" | "validFrom">) =>
   db.insert(identities).values({
     id: v.id,
     userId: v.userId,
@@ -109,6 +109,16 @@ export const moveIdentities = writing((db, v: { userId: string; to: string; emai
       emailVerified: sql`CASE WHEN ${identities.email} = ${v.email} THEN ${identities.emailVerified} ELSE 0 END`,
     })
     .where(eq(identities.userId, v.userId)),
+);
+
+/** Refuses the tokens that an issuer has given to the user so far. */
+export const refuseTokensOfUser = writing((db, v: { userId: string; now: number }) =>
+  db.update(identities).set({ validFrom: v.now }).where(eq(identities.userId, v.userId)),
+);
+
+/** Refuses the tokens that an issuer has given so far; nothing where the id is none of an identity. */
+export const refuseTokensOf = writing((db, v: { id: string; now: number }) =>
+  db.update(identities).set({ validFrom: v.now }).where(eq(identities.id, v.id)),
 );
 
 export const deleteIdentity = writing((db, v: { id: string }) => db.delete(identities).where(eq(identities.id, v.id)));

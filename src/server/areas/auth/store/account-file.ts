@@ -7,7 +7,7 @@ import type { AcceptedInvitation } from "../../../config/types.ts";
 import type { Actor, AuditedChange } from "../../../db/index.ts";
 import type { Readable } from "../../../db/query.ts";
 import type { DatabaseFile, Sync, Transaction } from "../../../db/types.ts";
-import { deleteFactorsOfType, unmarkIdentities } from "../statements/means.ts";
+import { deleteFactorsOfType, refuseTokensOf, refuseTokensOfUser, unmarkIdentities } from "../statements/means.ts";
 import { deletePlainInvitations, deleteSecretsFor } from "../statements/secrets.ts";
 import { deleteOtherSessions, deleteSessionsOfUser, type SessionRow, sessionById } from "../statements/sessions.ts";
 import {
@@ -191,8 +191,14 @@ export class AccountWrite {
     this.tx.auditBy({ kind: "user", name: userId }, change);
   }
 
-  /** Ends sessions whose rows the caller has deleted. */
+  /** Ends sessions whose rows the caller has deleted. The session of an identity has its id: its tokens end too. */
   ended(sessionIds: readonly string[]): void {
+    for (const id of sessionIds) refuseTokensOf.run(this.tx, { id, now: this.now });
+    this.expired(sessionIds);
+  }
+
+  /** Ends sessions that have expired, whose rows the caller has deleted. */
+  expired(sessionIds: readonly string[]): void {
     if (sessionIds.length > 0) this.#effects.push((sessions) => sessions.end(sessionIds));
   }
 
@@ -217,6 +223,7 @@ export class AccountWrite {
    */
   endSessions(userId: string, { except, isAudited = false }: { except: string | null; isAudited?: boolean }): void {
     const sessionIds = this.#deleteSessions(userId, except);
+    refuseTokensOfUser.run(this.tx, { userId, now: this.now });
     if (isAudited) this.ended(sessionIds);
     else this.signOut(userId, sessionIds, "credentials");
     for (const purpose of ["mfa-ticket", "email-change", "phone-change", "phone-factor"] as const) {

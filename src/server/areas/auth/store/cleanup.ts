@@ -24,7 +24,7 @@ export function startCleanup(deps: { file: AccountFile; clock: Clock; logger: Lo
       const removed = await file.write((write) => {
         const bounds = { now: write.now, limit: CLEANUP_CHUNK_ROWS };
         const sessions = deleteExpiredSessions.all(write.tx, bounds);
-        write.ended(sessions.map(({ id }) => id));
+        write.expired(sessions.map(({ id }) => id));
         const secretCount = deleteExpiredSecrets.run(write.tx, bounds);
         const failureCount = deleteEndedFailures.run(write.tx, bounds);
         return Math.max(sessions.length, secretCount, failureCount);
