@@ -5,6 +5,8 @@ import { server } from "./server.ts";
 export type { FieldType };
 
 export interface Reference {
+  /** The namespace of the table, if it is another one. */
+  namespace?: string;
   table: string;
   column: string;
   onDelete: string;

@@ -37,6 +37,22 @@ const view = (declared: unknown, name = "top", tables: Record<string, unknown> =
 const sql = (text: string, schema: unknown = {}) => view({ sql: text, schema });
 const GROUPED = "SELECT f.id, avg(r.stars) AS stars FROM films f LEFT JOIN ratings r ON r.filmId = f.id GROUP BY f.id";
 
+/** A namespace and one with instances; the field `ref` is in a table of the one named. */
+const far = (ref: unknown, inside = "boards", tables: Record<string, unknown> = {}) => ({
+  databases: {
+    shared: {
+      tables: {
+        people: { schema: { name: { type: "string", unique: true }, ...(inside === "shared" ? { ref } : {}) } },
+      },
+    },
+    boards: {
+      instance: true,
+      tables: { tasks: { schema: { title: { type: "string" }, ...(inside === "boards" ? { ref } : {}) } }, ...tables },
+    },
+  },
+});
+const FAR = "databases.boards.tables.tasks.schema.ref";
+
 /** [rule, what, config, path, words of the message] */
 const CASES: [rule: string, what: string, config: unknown, path: string, words: string][] = [
   ["[CF1]", "no object", 5, "", "must be an object, got 5"],
@@ -719,6 +735,86 @@ const CASES: [rule: string, what: string, config: unknown, path: string, words: 
     field({ type: "string", mayBeHidden: true }),
     `${TITLE}.mayBeHidden`,
     "is for a field with references",
+  ],
+  [
+    "[CF380]",
+    "a namespace that is not declared",
+    far({ references: "other/people", onDelete: "setNull" }),
+    `${FAR}.references`,
+    "is not a namespace of this config",
+  ],
+  [
+    "[CF380]",
+    "a namespace with instances",
+    far({ references: "boards/tasks", onDelete: "setNull" }, "shared"),
+    `${NS}.tables.people.schema.ref.references`,
+    "has instances",
+  ],
+  [
+    "[CF380]",
+    "a table that it does not have",
+    far({ references: "shared/persons", onDelete: "setNull" }),
+    `${FAR}.references`,
+    "is not a table of shared",
+  ],
+  [
+    "[CF380]",
+    "its own namespace",
+    far({ references: "shared/people", onDelete: "setNull" }, "shared"),
+    `${NS}.tables.people.schema.ref.references`,
+    "same namespace",
+  ],
+  [
+    "[CF380]",
+    "another column of it",
+    far({ references: { table: "shared/people", column: "name" }, onDelete: "setNull" }),
+    `${FAR}.references.column`,
+    "must be id",
+  ],
+  ["[CF380]", "no onDelete", far({ references: "shared/people" }), `${FAR}.onDelete`, "setNull or cascade"],
+  [
+    "[CF380]",
+    "no onDelete for several",
+    far({ type: "references", references: "shared/people" }),
+    `${FAR}.onDelete`,
+    "another namespace: remove",
+  ],
+  [
+    "[CF380]",
+    "restrict",
+    far({ references: "shared/people", onDelete: "restrict" }),
+    `${FAR}.onDelete`,
+    "cannot be restrict",
+  ],
+  [
+    "[CF380]",
+    "remove of a required field",
+    far({ type: "references", references: "shared/people", onDelete: "remove", required: true }),
+    `${FAR}.onDelete`,
+    "cannot be remove",
+  ],
+  [
+    "[CF380]",
+    "setNull of a field that a check compares",
+    far({ references: "shared/people", onDelete: "setNull", check: "ref IS NOT NULL" }),
+    `${FAR}.onDelete`,
+    "a check names the field",
+  ],
+  [
+    "[CF380]",
+    "a cascade to records that others restrict",
+    far({ references: "shared/people", onDelete: "cascade" }, "boards", {
+      notes: { schema: { taskId: { references: "tasks" } } },
+    }),
+    `${FAR}.onDelete`,
+    "notes.taskId restricts",
+  ],
+  [
+    "[CF380]",
+    "a number",
+    far({ type: "integer", references: "shared/people", onDelete: "setNull" }),
+    `${FAR}.type`,
+    "whose values are ids",
   ],
   [
     "[CF320]",

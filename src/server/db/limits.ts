@@ -166,3 +166,6 @@ export const REPLACE_STEP_PAGES = 4_096;
 export const REPLACE_WAIT_MS = 20_000;
 /** Bytes of a commit that replaces the content of a file, up to which its pages are captured. */
 export const COMMIT_CAPTURED_MAX_BYTES = 64 * 1024 * 1024;
+
+/** Deletions that the log of a file keeps for other files. A file that is further behind compares all ids. */
+export const TOMBSTONES_MAX = 100_000;

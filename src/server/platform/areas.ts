@@ -366,11 +366,12 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
     });
     // What a crash has left of merges of accounts is done here: it sets triggers off.
     const users = usersPlace(config.auth);
+    areas.triggers = triggers;
     if (users !== null) {
-      areas.triggers = triggers;
       const records = areas.tables.accountRecords(users);
       await areas.userRecords.attach(records, areas.auth.accounts.changeAsked);
     }
+    await areas.tables.begin();
     return triggers;
   }),
   tls: stopping("requests", async ({ config, base }) => {

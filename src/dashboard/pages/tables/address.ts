@@ -6,6 +6,12 @@ export interface TableAddress {
   table: string;
 }
 
+/** Returns the address of a table to which the one at `address` refers: of the same file, or of another namespace. */
+export const referredAt = (
+  address: TableAddress,
+  { namespace, table }: { namespace?: string; table: string },
+): TableAddress => (namespace === undefined ? { ...address, table } : { namespace, instance: null, table });
+
 /** Placeholder in page addresses for a namespace without instances. */
 export const NO_INSTANCE = "-";
 

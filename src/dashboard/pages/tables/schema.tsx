@@ -20,7 +20,7 @@ import { useRights } from "../../api/session.tsx";
 import { bytesText, numberText } from "../../parts/format.tsx";
 import { Wide } from "../../parts/list/list.tsx";
 import { Failure } from "../../parts/states.tsx";
-import { keyOf, pageOf, type TableAddress } from "./address.ts";
+import { keyOf, pageOf, referredAt, type TableAddress } from "./address.ts";
 import { FieldMenu, RuleAction, TableActions } from "./edit/actions.tsx";
 import { ACTIONS } from "./edit/rule-form.tsx";
 import { type Source, useSource } from "./edit/source.ts";
@@ -181,21 +181,25 @@ function constraintsOf(name: string, field: Field, { fts }: TableSchema): string
 
 function TableLink({
   address,
+  namespace,
   table,
   column,
   on,
 }: {
   address: TableAddress;
+  namespace?: string;
   table: string;
   column: string;
   on: string;
 }) {
   const { may } = useRights();
-  const text = column === "id" ? table : `${table}.${column}`;
+  const at = referredAt(address, { ...(namespace === undefined ? {} : { namespace }), table });
+  const name = namespace === undefined ? table : `${namespace}/${table}`;
+  const text = column === "id" ? name : `${name}.${column}`;
   return (
     <Stack gap={0}>
-      {may("db", address.namespace, table, "read") ? (
-        <Anchor size="sm" component={Link} to={pageOf({ ...address, table })} search={{ tab: "schema" } as never}>
+      {may("db", at.namespace, table, "read") ? (
+        <Anchor size="sm" component={Link} to={pageOf(at)} search={{ tab: "schema" } as never}>
           {text}
         </Anchor>
       ) : (
@@ -237,7 +241,9 @@ function ReferredBy({ address }: { address: TableAddress }) {
   const tables = useResources().data?.namespaces[address.namespace]?.tables ?? {};
   const found = Object.entries(tables).flatMap(([table, { fields }]) =>
     Object.entries(fields).flatMap(([column, { references }]) =>
-      references?.table === address.table ? [{ table, column, onDelete: references.onDelete }] : [],
+      references?.table === address.table && references.namespace === undefined
+        ? [{ table, column, onDelete: references.onDelete }]
+        : [],
     ),
   );
   if (found.length === 0) {

@@ -10,7 +10,7 @@ import {
 } from "../../api/resources.ts";
 import { useRights } from "../../api/session.tsx";
 import { useServer, useViewAs } from "../../shell/view-as.tsx";
-import { keyOf, pathOf, type TableAddress } from "./address.ts";
+import { keyOf, pathOf, referredAt, type TableAddress } from "./address.ts";
 import { cellText } from "./grid/cell-text.tsx";
 import type { Row } from "./rows.ts";
 
@@ -66,21 +66,23 @@ export function useTitles(address: TableAddress, schema: TableSchema, pages: rea
   const server = useServer();
   const as = useViewAs();
   const { may } = useRights();
-  const tables = useResources().data?.namespaces[address.namespace]?.tables;
+  const namespaces = useResources().data?.namespaces;
   const asked = Object.entries(schema.fields).flatMap(([column, field]) => {
     const references = referenceOf(field) ?? severalOf(field);
-    const target = references === undefined ? undefined : declaredAs(tables, references.table);
+    if (references === undefined) return [];
+    const at = referredAt(address, references);
+    const target = declaredAs(namespaces?.[at.namespace]?.tables, at.table);
     const title = target === undefined ? null : titleOf(target);
-    if (references === undefined || target === undefined || title === null) return [];
-    if (title === references.column || !may("db", address.namespace, references.table, "read")) return [];
+    if (target === undefined || title === null) return [];
+    if (title === references.column || !may("db", at.namespace, at.table, "read")) return [];
     return pages.flatMap((rows) => {
       const values = [...new Set(rows.flatMap((row) => idsIn(row[column])))].sort().slice(0, TITLES_MAX);
-      return values.length === 0 ? [] : [{ column, references, title, field: target.fields[title], values }];
+      return values.length === 0 ? [] : [{ column, references, at, title, field: target.fields[title], values }];
     });
   });
   const found = useQueries({
-    queries: asked.map(({ references: { table, column }, title, values }) =>
-      titlesQuery(server, as, { address: { ...address, table }, column, title, values }),
+    queries: asked.map(({ references: { column }, at, title, values }) =>
+      titlesQuery(server, as, { address: at, column, title, values }),
     ),
   });
   const state = JSON.stringify(
@@ -110,13 +112,14 @@ export function useTitlesOf(
   const server = useServer();
   const as = useViewAs();
   const { may } = useRights();
-  const { table, column } = references;
-  const target = declaredAs(useResources().data?.namespaces[address.namespace]?.tables, table);
+  const { column } = references;
+  const at = referredAt(address, references);
+  const target = declaredAs(useResources().data?.namespaces[at.namespace]?.tables, at.table);
   const title = target === undefined ? null : titleOf(target);
   const values = [...ids].sort().slice(0, TITLES_MAX);
   const { data } = useQuery({
-    ...titlesQuery(server, as, { address: { ...address, table }, column, title: title ?? column, values }),
-    enabled: title !== null && values.length > 0 && may("db", address.namespace, table, "read"),
+    ...titlesQuery(server, as, { address: at, column, title: title ?? column, values }),
+    enabled: title !== null && values.length > 0 && may("db", at.namespace, at.table, "read"),
     placeholderData: keepPreviousData,
   });
   const titles = new Map<string, string>();

@@ -21,6 +21,7 @@ const FieldDescription = Type.Object({
   enum: Type.Optional(Type.Array(Type.Union([Type.String(), Type.Number()]))),
   references: Type.Optional(
     Type.Object({
+      namespace: Type.Optional(Type.String({ description: "The namespace of the table, if it is another one" })),
       table: Type.String(),
       column: Type.String(),
       onDelete: Type.String(),
@@ -135,7 +136,8 @@ function describePattern(pattern: string | RegExp): { pattern: string; patternFl
   return pattern.flags === "" ? { pattern: pattern.source } : { pattern: pattern.source, patternFlags: pattern.flags };
 }
 
-const describeReference = ({ table, column, onDelete, mayBeHidden }: DeclaredReference) => ({
+const describeReference = ({ namespace, table, column, onDelete, mayBeHidden }: DeclaredReference) => ({
+  ...(namespace === null ? {} : { namespace }),
   table,
   column,
   onDelete,

@@ -35,6 +35,7 @@ import {
 import { createTenants } from "./records/tenants.ts";
 import { createAccountRecords } from "./records/user-records.ts";
 import { createTableService } from "./service.ts";
+import { createFollowers } from "./tombstones/followers.ts";
 import type { PrepareJob } from "./transactions/handle.ts";
 import { createTrials } from "./trial/trial.ts";
 
@@ -70,6 +71,8 @@ export interface TablesArea {
   ): AsyncIterable<ExportedRecord>;
   /** Lookups for the context of other areas' rules. */
   readonly lookups: Lookups;
+  /** Ends references to records that were deleted in other files, before anything is answered, and goes on with that. */
+  begin(): Promise<void>;
   /** Waits for the hooks after writes. The engine closes the files. */
   stop(): Promise<void>;
 }
@@ -122,8 +125,16 @@ export function createTablesArea(deps: {
   /** Origin of signed urls; null: the address that the request was sent to. */
   publicUrl: string | null;
 }): TablesArea {
-  const namespaces = openNamespaces(deps);
-  const service = createTableService({ ...deps, namespaces });
+  const namespaces = openNamespaces({
+    ...deps,
+    catchUp: (namespace, file) => followers.opened(namespace, file),
+    onChange(address, groups, seqs) {
+      deps.onChange(address, groups, seqs);
+      if (address.instanceId === null) followers.announced(address.namespace, groups);
+    },
+  });
+  const followers = createFollowers({ ...deps, namespaces });
+  const service = createTableService({ ...deps, namespaces, followers });
   const instances = (namespace: string) => instancesOf(namespaces, namespace);
   const usersIn = ({ namespace, table }: UsersPlace) => {
     const found = namespaces.get(namespace);
@@ -159,6 +170,10 @@ export function createTablesArea(deps: {
     accountRecords: (place) => createAccountRecords({ ...usersIn(place), clock: deps.clock }),
     exportedRecords: (place, ...asked) => exportedRecords({ ...usersIn(place), service }, ...asked),
     lookups: service.lookups,
-    stop: () => service.stop(),
+    begin: () => followers.start(),
+    async stop() {
+      await followers.stop();
+      await service.stop();
+    },
   };
 }

@@ -311,6 +311,13 @@ export const SAMPLED_RECORDS = 4;
 /** Bytes above which a sampled record is left out. */
 export const SAMPLED_RECORD_MAX_BYTES = 16 * 1024;
 
+/** Delay of the first sweep of instances that refer to other files, and its interval: within a day each is up to date. */
+export const FOLLOWERS_FIRST_SWEEP_MS = 60 * 60 * 1000;
+export const FOLLOWERS_SWEEP_MS = 12 * 60 * 60 * 1000;
+/** Pause between two steps of that sweep, and the instances of one. */
+export const FOLLOWERS_SWEEP_PAUSE_MS = 50;
+export const FOLLOWERS_PER_SWEEP = 20;
+
 // Trials of rules
 
 /** Lookups listed in the answer of a trial; all are counted. */

@@ -12,7 +12,7 @@ import type { SignerDeps } from "../../access/signers.ts";
 import type { TableAddress } from "../../access/table-door.ts";
 import type { AppAccess, BatchResult } from "../../config/app/index.ts";
 import type { TableRecord } from "../../config/types.ts";
-import type { ReadCaller } from "../../db/index.ts";
+import type { DatabaseFile, ReadCaller } from "../../db/index.ts";
 import { createFormerForms } from "./dialect/former-forms.ts";
 import { createExpanding } from "./expand/expand.ts";
 import { createDownloads } from "./files/downloads.ts";
@@ -35,6 +35,8 @@ import { seenBy } from "./records/users-view.ts";
 import { type Asker, createRecordRights, denied } from "./rules/access.ts";
 import { createInstanceRights } from "./rules/instance-access.ts";
 import { createTableDoor } from "./table-door.ts";
+import { createFarReferences } from "./tombstones/far-references.ts";
+import type { Followers } from "./tombstones/followers.ts";
 import type { PrepareJob } from "./transactions/handle.ts";
 import { createAppTransactions, createTransactions } from "./transactions/transactions.ts";
 import { createAsking, type WriteGrants } from "./write/asking.ts";
@@ -77,6 +79,7 @@ export type TableService = ReturnType<typeof createTableService>;
  */
 export function createTableService(deps: {
   namespaces: ReadonlyMap<string, Namespace>;
+  followers: Followers;
   requirePresent: Principals["requirePresent"];
   clock: Clock;
   ids: Ids;
@@ -102,12 +105,18 @@ export function createTableService(deps: {
   const writes = createWrites({ ...deps, rights, afterHooks });
   const tableOf = (model: TableModel): Table =>
     sources.find({ namespace: model.namespace, instanceId: null, table: model.name }, { anyInstance: true }).table;
-  const mutations = createMutations({ rights, writes: createRecordWrites({ ...deps, rights, tableOf }) });
+  const fileOf = (name: string): DatabaseFile => {
+    const namespace = deps.namespaces.get(name);
+    if (namespace?.kind !== "static") throw new Error(`the namespace ${name} has instances`);
+    return namespace.file;
+  };
+  const checkFar = createFarReferences({ ...deps, tableOf, rights });
+  const mutations = createMutations({ rights, writes: createRecordWrites({ ...deps, rights, tableOf, checkFar }) });
   const steps = createCascadeSteps({ writes, tableOf });
   const asking = createAsking(rights);
   const conditions = createConditions({ rights, asking });
 
-  const expanding = createExpanding({ tableOf, rights });
+  const expanding = createExpanding({ tableOf, rights, fileOf });
   const reads = createReads({ rights, expanding });
   const aggregating = createAggregating({ reads });
   const search = createSearch({ reads, expanding });
@@ -147,7 +156,7 @@ export function createTableService(deps: {
     ...createTableWrites({ sources, writes, mutations, steps, conditions }),
     ...createTableBatches({ sources, writes, mutations, steps, conditions, rights, turns }),
     ...createTransactions({ sources, writes, mutations, conditions, turns, namespaces: deps.namespaces }),
-    ...createAppTransactions({ ...deps, sources, writes, mutations, asking, former }),
+    ...createAppTransactions({ ...deps, tableOf, fileOf, sources, writes, mutations, asking, former }),
     /** Executes requests with an idempotency key at most once. */
     once: createOnce({ ...deps, instances, rights, lookups }),
     door: createTableDoor({ sources, namespaces: deps.namespaces, rights, instances, lookups }),

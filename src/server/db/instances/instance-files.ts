@@ -6,6 +6,7 @@ import type { InstanceBounds } from "../files/descriptors.ts";
 import { createTemplate } from "../files/new-file.ts";
 import { DELETIONS_KNOWN_MAX, FACTS_AT_ONCE, INSTANCE_CACHE_KIB, INSTANCE_STATEMENTS_MAX } from "../limits.ts";
 import { readMeta, writeMeta } from "../meta.ts";
+import { openUnchanged } from "../open-unchanged.ts";
 import { mayHaveOutboxRows } from "../outbox/rows.ts";
 import { StatementCache } from "../reads/statement-cache.ts";
 import type { FormerDatetimes } from "../schema/datetimes.ts";
@@ -14,6 +15,7 @@ import type { Declaration } from "../schema/types.ts";
 import type { Change, DatabaseFile, OpenedFile, OutboxOptions, StorageEngine, Sync, Transaction } from "../types.ts";
 import { type Commits, unnumbered } from "../writer/commit-gate.ts";
 import { assertSynchronous, WriteTransaction } from "../writer/write-transaction.ts";
+import { CatchingUp, type CatchUp } from "./catching-up.ts";
 import { type InstanceCreation, InstanceFile, type InstanceUses } from "./instance-file.ts";
 import {
   type InstanceFacts,
@@ -23,7 +25,7 @@ import {
   listInstances,
   removeDatabase,
 } from "./instance-listing.ts";
-import { InstanceMigrations, type OnFormer } from "./instance-migrations.ts";
+import { changeUnderWay, InstanceMigrations, type OnFormer } from "./instance-migrations.ts";
 import { CountedCreations, type InstanceCreations, type InstanceQuota, withinQuota } from "./instance-quota.ts";
 import { OpenInstances } from "./open-instances.ts";
 import { Replacing, replacing } from "./replacing.ts";
@@ -47,6 +49,11 @@ export interface InstanceFilesOptions {
   onReplace?(instanceId: string): void;
   /** Called when an instance is removed, before another one of its id can be created. */
   onDelete?(instanceId: string): void;
+  /**
+   * Called when a file was opened, and by `catchUp`. Nothing else uses a file that was opened until the promise resolves. Where it
+   * rejects, it is called again by the next use.
+   */
+  catchUp?: CatchUp | undefined;
   /** Absent: an instance may have any size. */
   quota?: InstanceQuota | undefined;
   /** Absent: nobody counts who creates instances. */
@@ -85,6 +92,11 @@ export interface InstanceFiles {
   readonly size: number;
   /** Returns the files that are open now; using them keeps them open. */
   openFiles(): DatabaseFile[];
+  openIds(): string[];
+  /** Calls `catchUp` with the file of an instance, which stays open meanwhile. Nothing is done where there is no such instance. */
+  catchUp(instanceId: string): Promise<void>;
+  /** Reads metadata of a file that is not open, without opening it; null: it has none, is open, or does not exist. */
+  peekMeta(instanceId: string, name: string): string | null;
   close(): Promise<void>;
 }
 
@@ -108,11 +120,15 @@ class Instances implements InstanceFiles, InstanceUses {
   readonly #creating: CountedCreations | null;
   readonly #deletions = new Deletions();
   readonly #replacing: Replacing;
+  readonly #catchingUp: CatchingUp;
 
   constructor(engine: StorageEngine, options: InstanceFilesOptions) {
     this.#engine = engine;
     this.#options = options;
-    this.#open = new OpenInstances(engine.clock, options.bounds, (id) => this.#openFile(id));
+    const catchingUp = new CatchingUp(options.catchUp);
+    this.#catchingUp = catchingUp;
+    const isHeld = (id: string) => catchingUp.isHeld(id);
+    this.#open = new OpenInstances(engine.clock, options.bounds, { openFile: (id) => this.#openFile(id), isHeld });
     this.#replacing = new Replacing(engine.clock);
     this.#unfit = new UnfitInstances(engine.clock, options.onUnfit);
     const onFormer: OnFormer = (id, former) => options.onFormer?.(id, former);
@@ -130,6 +146,24 @@ class Instances implements InstanceFiles, InstanceUses {
 
   openFiles(): DatabaseFile[] {
     return this.#open.ids().map((id) => this.#handle(id, { since: this.#deletions.count, creation: null }));
+  }
+
+  openIds(): string[] {
+    return this.#open.ids();
+  }
+
+  async catchUp(instanceId: string): Promise<void> {
+    if (this.exists(instanceId)) await this.withRoom(instanceId, (file) => this.#catchingUp.run(instanceId, file));
+  }
+
+  peekMeta(instanceId: string, name: string): string | null {
+    if (this.#open.has(instanceId) || !this.exists(instanceId)) return null;
+    const sqlite = openUnchanged(this.#pathOf(instanceId));
+    try {
+      return readMeta(sqlite, name);
+    } finally {
+      sqlite.close();
+    }
   }
 
   exists(instanceId: string): boolean {
@@ -228,6 +262,7 @@ class Instances implements InstanceFiles, InstanceUses {
     await this.#migrations.stop(instanceId, gone);
     await this.#open.end(instanceId, gone);
     this.#unfit.forget(instanceId);
+    this.#catchingUp.forget(instanceId);
     this.#engine.removing(path);
     await removeDatabase(path);
     return true;
@@ -286,7 +321,10 @@ class Instances implements InstanceFiles, InstanceUses {
     if (replaced !== undefined) return replaced.then(() => this.ready(instanceId));
     const migrated = this.#migrated(instanceId);
     if (migrated !== undefined) return migrated.then(() => this.ready(instanceId));
-    return this.#open.whenOpen(instanceId);
+    const opened = this.#open.whenOpen(instanceId);
+    if (!this.#catchingUp.isNeeded) return opened;
+    if (opened !== undefined) return opened.then(() => this.ready(instanceId));
+    return this.#catchingUp.before(instanceId, this.#open.use(instanceId))?.then(() => this.ready(instanceId));
   }
 
   #migrated(instanceId: string): Promise<void> | undefined {
@@ -301,13 +339,18 @@ class Instances implements InstanceFiles, InstanceUses {
     if (replaced !== undefined) return replaced.then(() => this.withRoom(instanceId, work));
     const migrated = this.#migrated(instanceId);
     if (migrated !== undefined) return migrated.then(() => this.withRoom(instanceId, work));
-    return this.#open.withRoom(instanceId, work);
+    return this.#open.withRoom(instanceId, (file) => {
+      const before = this.#catchingUp.before(instanceId, file);
+      return before === undefined ? work(file) : before.then(() => this.withRoom(instanceId, work));
+    });
   }
 
   /** Returns the open file, now the most recently used. Errors: 503 if all files that may be open are busy, 507. */
   use(instanceId: string): OpenedFile {
     if (this.#deleting.has(instanceId)) throw deleted(instanceId);
-    return this.#open.use(instanceId);
+    const file = this.#open.use(instanceId);
+    if (this.#catchingUp.before(instanceId, file) !== undefined) throw changeUnderWay(`The instance "${instanceId}"`);
+    return file;
   }
 
   #openFile(instanceId: string): OpenedFile {
@@ -319,7 +362,7 @@ class Instances implements InstanceFiles, InstanceUses {
     if (this.#engine.refusal !== null) throw this.#engine.refusal;
     try {
       mkdirSync(this.#options.directory, { recursive: true });
-      return this.#engine.open(this.#pathOf(instanceId), {
+      const file = this.#engine.open(this.#pathOf(instanceId), {
         migrate: (sqlite, commits = unnumbered(sqlite)) => {
           this.#migrate(sqlite, commits, (former) => this.#options.onFormer?.(instanceId, former));
           assertIdentity(sqlite, instanceId, commits);
@@ -334,6 +377,8 @@ class Instances implements InstanceFiles, InstanceUses {
         cacheKiB: INSTANCE_CACHE_KIB,
         statementsMax: INSTANCE_STATEMENTS_MAX,
       });
+      this.#catchingUp.begin(instanceId, file);
+      return file;
     } catch (error) {
       // Opening a file writes some pages to the disk, even for a read.
       if (isDiskFull(error)) throw insufficientStorage(error);

@@ -20,6 +20,7 @@ export class OpenInstances {
   readonly #clock: Clock;
   readonly #bounds: InstanceBounds;
   readonly #openFile: (instanceId: string) => OpenedFile;
+  readonly #isHeld: (instanceId: string) => boolean;
   /** Files in the order of last use. */
   readonly #open = new Map<string, OpenInstance>();
   readonly #waiting = new WaitingWork();
@@ -32,11 +33,16 @@ export class OpenInstances {
   #closingCount = 0;
   #isSweepDue = false;
 
-  /** `openFile`: has the errors of `use`. */
-  constructor(clock: Clock, bounds: InstanceBounds, openFile: (instanceId: string) => OpenedFile) {
+  /** `openFile`: has the errors of `use`. `isHeld`: whether the file stays open though nothing runs on it. */
+  constructor(
+    clock: Clock,
+    bounds: InstanceBounds,
+    { openFile, isHeld }: { openFile(instanceId: string): OpenedFile; isHeld(instanceId: string): boolean },
+  ) {
     this.#clock = clock;
     this.#bounds = bounds;
     this.#openFile = openFile;
+    this.#isHeld = isHeld;
   }
 
   get size(): number {
@@ -179,7 +185,7 @@ export class OpenInstances {
     const { openMax, overMax, closingMax } = this.#bounds;
     for (const [instanceId, instance] of this.#open) {
       if (this.#open.size - this.#closingCount < openMax) return;
-      if (instance.isClosing || instance.isKept || !instance.file.isIdle) continue;
+      if (instance.isClosing || instance.isKept || this.#isHeld(instanceId) || !instance.file.isIdle) continue;
       if (this.#closingCount < closingMax) void this.#closeBeside(instanceId, instance);
       else if (this.#open.size >= openMax + overMax) this.#closeNow(instanceId, instance);
       else break;

@@ -24,6 +24,7 @@ import { applyLinks, dropLinkTriggers } from "./links.ts";
 import { addition, planTable } from "./plan.ts";
 import { lostTables } from "./renames.ts";
 import { createTableSql } from "./sql.ts";
+import { applyTombstones, dropTombstoneTriggers } from "./tombstones.ts";
 import {
   type DeclaredMigration,
   type DeclaredOptions,
@@ -120,6 +121,7 @@ function migrate(
   const stored = readStored(sqlite);
   const before = readTableSql(sqlite);
   dropLinkTriggers(sqlite);
+  const known = dropTombstoneTriggers(sqlite);
   const made = tables.filter(({ name }) => name === first?.table && !before.has(name));
   for (const table of made) sqlite.run(createTableSql(table));
   if (made.length > 0) first?.fill(sqlite);
@@ -160,6 +162,7 @@ function migrate(
     dropGeo(sqlite, name);
   }
   applyLinks(sqlite, tables, { isStale, pathOf });
+  applyTombstones(sqlite, tables, { known, isStale });
   // These tables are empty.
   for (const name of missing) sqlite.run(`DROP TABLE ${quote(name)}`);
   const isUpgrade = hasFormerDatetimes(sqlite);

@@ -14,7 +14,8 @@ export const linksName = (table: string, column: string): string => `${PREFIX}${
 interface Links {
   table: string;
   column: string;
-  to: string;
+  /** null: a table of another file. */
+  to: string | null;
 }
 
 const linksOf = (tables: readonly DeclaredTable[]): Links[] =>
@@ -53,7 +54,9 @@ export function applyLinks(
     for (const sql of triggersSql(links)) sqlite.run(sql);
     if (!isNew && !isStale) continue;
     fill(sqlite, links);
-    const broken = countBrokenReferences(sqlite, { ...links, toColumn: null, isRequired: false });
+    const { to } = links;
+    const broken =
+      to === null ? null : countBrokenReferences(sqlite, { ...links, to, toColumn: null, isRequired: false });
     if (broken !== null) problems.push(brokenReference(`${pathOf(links.table)}.${links.column}`, broken));
   }
   if (problems.length > 0) throw new SchemaMismatch(problems);

@@ -163,10 +163,11 @@ function planReference(
 function planLinks(
   sqlite: Database,
   table: string,
-  { name, linksTo = "" }: DeclaredColumn,
+  { name, linksTo }: DeclaredColumn,
   path: string,
   problems: string[],
 ): void {
+  if (linksTo === undefined || linksTo === null) return;
   const broken = countBrokenReferences(sqlite, { table, column: name, to: linksTo, toColumn: null, isRequired: false });
   if (broken !== null) problems.push(brokenReference(path, broken));
 }

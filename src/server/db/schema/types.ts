@@ -31,8 +31,8 @@ export interface DeclaredColumn {
   /** An SQL expression over the columns of the row; null for none. */
   check: string | null;
   references: DeclaredReference | null;
-  /** The table whose ids the column has, as a JSON array. Absent in other columns. */
-  linksTo?: string;
+  /** The table whose ids the column has, as a JSON array; null: one of another file. Absent in other columns. */
+  linksTo?: string | null;
   /** Accepted values; null: any that the column's type can hold. Absent in the declaration that a file of 0.2 has. */
   values?: DeclaredValues | null;
   /** The value for existing rows when the column is added or becomes required. */
@@ -67,6 +67,8 @@ export interface DeclaredTable {
   indexes: DeclaredIndex[];
   fts: DeclaredFts | null;
   migrations: DeclaredMigration[];
+  /** Whether deletions of its records are logged. */
+  isLogged?: boolean;
 }
 
 /** A table that is made before migrations run. One of its name with records that lacks the column is refused: it is another table. */

@@ -7,7 +7,7 @@ import { type Field, useResources } from "../../../api/resources.ts";
 import { useRights } from "../../../api/session.tsx";
 import { SEARCH_DELAY_MS } from "../../../limits.ts";
 import { useServer, useViewAs } from "../../../shell/view-as.tsx";
-import { keyOf, pageOf, pathOf, type TableAddress } from "../address.ts";
+import { keyOf, pageOf, pathOf, referredAt, type TableAddress } from "../address.ts";
 import { cellText } from "../grid/cell-text.tsx";
 import type { Row } from "../rows.ts";
 import { titleOf, useTitlesOf } from "../titles.ts";
@@ -19,11 +19,13 @@ const FOUND_MAX = 8;
 export function useReferenceTarget(address: TableAddress) {
   const { may } = useRights();
   const as = useViewAs();
-  return ({ table, column }: References, value: string): { to: string; search: never } | null => {
-    if (!may("db", address.namespace, table, "read")) return null;
+  return (references: References, value: string): { to: string; search: never } | null => {
+    const { column } = references;
+    const at = referredAt(address, references);
+    if (!may("db", at.namespace, at.table, "read")) return null;
     const shown = column === "id" ? { record: value } : { filter: [[column, "==", value]] };
     // The page parses its own parameters.
-    return { to: pageOf({ ...address, table }), search: { ...shown, ...(as === null ? {} : { as }) } as never };
+    return { to: pageOf(at), search: { ...shown, ...(as === null ? {} : { as }) } as never };
   };
 }
 
@@ -47,11 +49,12 @@ export function ReferenceLink({
 }
 
 /** Searches the referenced table by title or id. */
-function useFound(address: TableAddress, { table, column }: References, text: string, isOpen: boolean) {
+function useFound(address: TableAddress, references: References, text: string, isOpen: boolean) {
+  const { column } = references;
   const server = useServer();
   const as = useViewAs();
-  const target = { ...address, table };
-  const schema = useResources().data?.namespaces[address.namespace]?.tables[table];
+  const target = referredAt(address, references);
+  const schema = useResources().data?.namespaces[target.namespace]?.tables[target.table];
   const title = schema === undefined ? null : titleOf(schema);
   const [words] = useDebouncedValue(text.trim(), SEARCH_DELAY_MS);
   const found = useQuery({

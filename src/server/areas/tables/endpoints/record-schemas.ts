@@ -66,7 +66,7 @@ export function answeredRecord(model: TableModel): JsonSchema {
  */
 function expandProperty(model: TableModel): JsonSchema {
   const recordOf = ({ namespace, name }: TableModel) => schemaRef(`${namespace}.${name}`);
-  const one = model.outgoing.map(({ column, to }) => {
+  const one = [...model.outgoing, ...model.far].map(({ column, to }) => {
     const several = { type: "array", items: recordOf(to), maxItems: idsMax(column) };
     return [column.name, column.links === null ? { anyOf: [recordOf(to), { type: "null" }] } : several];
   });

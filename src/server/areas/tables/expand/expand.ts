@@ -35,14 +35,19 @@ interface Occurring {
   times: number;
 }
 
-export function createExpanding(deps: { tableOf(model: TableModel): Table; rights: RecordRights }): Expanding {
+export function createExpanding(deps: {
+  tableOf(model: TableModel): Table;
+  rights: RecordRights;
+  fileOf(namespace: string): DatabaseFile;
+}): Expanding {
   return {
     answers(principal, { file, rules }, steps, records, shown, caller) {
       if (steps === null || file === null || records.length === 0) {
         return records.map((record, place) => shown(record, place));
       }
       const budget = createBudget();
-      const readable = createReadable({ ...deps, asker: { principal, rules }, file, caller });
+      const { namespace } = rules.about;
+      const readable = createReadable({ ...deps, asker: { principal, rules }, namespace, file, caller });
       const parents = records.map((record) => ({ record, times: 1 }));
       return chain(expandAll({ readable, budget }, steps, parents), (expanded) => {
         // A large answer is sent in pieces; there is no place to release.

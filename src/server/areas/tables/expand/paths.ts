@@ -49,7 +49,7 @@ function addPath(model: TableModel, steps: ExpandStep[], path: string): void {
 }
 
 function stepOf(model: TableModel, name: string): ExpandStep | null {
-  const own = model.outgoing.find(({ column }) => column.name === name);
+  const own = [...model.outgoing, ...model.far].find(({ column }) => column.name === name);
   if (own !== undefined) return { name, direction: "one", edge: own, next: [] };
   const referring = model.incoming.find((edge) => referringName(edge) === name);
   return referring === undefined ? null : { name, direction: "many", edge: referring, next: [] };

@@ -24,30 +24,51 @@ const tooManyToAsk = () =>
     `The read rules of the expanded tables check each record, and more than ${RULE_RECORDS_MAX} would have to be checked; request fewer records, or return a filter from the rules`,
   );
 
-export function createReadable(deps: {
+interface ReadableDeps {
   tableOf(model: TableModel): Table;
   rights: RecordRights;
   asker: Asker;
+  /** The namespace of `file`. */
+  namespace: string;
   file: DatabaseFile;
+  /** Returns the file of another namespace, which has no instances. */
+  fileOf(namespace: string): DatabaseFile;
   caller: ReadCaller | undefined;
-}): Readable {
-  const { tableOf, rights, asker, file, caller } = deps;
+}
+
+/** Returns a function that finds the file of a table, and who asks its rules. */
+const createPlaces =
+  ({ asker, namespace: own, file, fileOf }: ReadableDeps) =>
+  ({ namespace }: TableModel): { file: DatabaseFile; asker: Asker } => {
+    if (namespace === own) return { file, asker };
+    return { file: fileOf(namespace), asker: { principal: asker.principal, rules: asker.rules.at(namespace) } };
+  };
+
+export function createReadable(deps: ReadableDeps): Readable {
+  const { tableOf, rights, caller } = deps;
+  const { principal } = deps.asker;
+  const placeOf = createPlaces(deps);
   const grants = new Map<TableModel, Grant>();
   let askedCount = 0;
 
   const grantOf = (model: TableModel): MaybePromise<Grant> => {
     const known = grants.get(model);
     if (known !== undefined) return known;
-    return chain(rights.grant(asker, model, "read"), (grant) => {
-      grants.set(model, grant);
-      return grant;
-    });
+    const { file, asker } = placeOf(model);
+    const opening = file === deps.file ? undefined : file.ready();
+    return chain(
+      chain(opening, () => rights.grant(asker, model, "read")),
+      (grant) => {
+        grants.set(model, grant);
+        return grant;
+      },
+    );
   };
 
   const shown =
     (model: TableModel) =>
     (one: RelatedRecord): RelatedRecord =>
-      model.isUsers ? { ...one, record: withOwnAddress(asker.principal, model, one.record) } : one;
+      model.isUsers ? { ...one, record: withOwnAddress(principal, model, one.record) } : one;
 
   /** Removes the records hidden by a rule that looks at each record. */
   const allowed = (grant: Grant, model: TableModel, found: RelatedRecord[]): MaybePromise<RelatedRecord[]> => {
@@ -55,6 +76,7 @@ export function createReadable(deps: {
     if (grant.kind !== "record") return found.map(shown(model));
     askedCount += found.length;
     if (askedCount > RULE_RECORDS_MAX) throw tooManyToAsk();
+    const { asker } = placeOf(model);
     const answers = found.map(({ record }) => rights.coversRead(grant, asker, model, record));
     const those = (settled: readonly unknown[]) =>
       found.filter((_, place) => settled[place] === true).map(shown(model));
@@ -70,7 +92,8 @@ export function createReadable(deps: {
       chain(grantOf(to), (grant) => {
         const readable = new Map<JsonValue, RelatedRecord>();
         if (grant.kind === "none") return readable;
-        const related = relatedOf(seenBy(asker.principal, tableOf(to)));
+        const related = relatedOf(seenBy(principal, tableOf(to)));
+        const { file } = placeOf(to);
         const query = { column: toColumn, rule: ruleOf(grant), caller };
         const read = (wanted: readonly JsonValue[]): MaybePromise<Map<JsonValue, RelatedRecord>> => {
           return chain(related.byValue(file, wanted, query), (page) => {
@@ -92,7 +115,8 @@ export function createReadable(deps: {
         const readable = (): Map<JsonValue, RelatedRecord[]> =>
           new Map([...lists].map(([value, { found }]) => [value, found]));
         if (grant.kind === "none") return readable();
-        const related = relatedOf(seenBy(asker.principal, tableOf(edge.from)));
+        const related = relatedOf(seenBy(principal, tableOf(edge.from)));
+        const { file } = placeOf(edge.from);
         const query = { column: edge.column, rule: ruleOf(grant), caller };
         const read = (): MaybePromise<Map<JsonValue, RelatedRecord[]>> => {
           const open = [...lists].filter(([, list]) => !list.isComplete);

@@ -1,5 +1,5 @@
 import type { MaybePromise } from "../../../../kernel/maybe-promise.ts";
-import type { LookedAt } from "../../../access/lookups/lookups.ts";
+import type { LookedAt, RuleAddress } from "../../../access/lookups/lookups.ts";
 import type { AppAccess } from "../../../config/app/index.ts";
 import type { HookContext, RuleContext } from "../../../config/types.ts";
 import type { Transaction } from "../../../db/index.ts";
@@ -24,6 +24,10 @@ export interface RuleCall {
 
 /** Creates the calls of one request's rules about one namespace and instance. */
 export interface RuleScope {
+  /** The namespace and instance that the rules are about. */
+  readonly about: RuleAddress;
+  /** Returns the scope of the rules of another namespace, which has no instances, within the same request. */
+  at(namespace: string): RuleScope;
   /** Whether the rules' lookups are recorded, even when their answer is not used. */
   readonly isWatched: boolean;
   call(): RuleCall;

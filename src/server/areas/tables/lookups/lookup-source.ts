@@ -2,6 +2,7 @@ import type { JsonValue } from "../../../../kernel/json/json.ts";
 import type { RecordSource, SayFormer } from "../../../../kernel/records/record-query.ts";
 import type { Transaction } from "../../../db/index.ts";
 import type { ParsedFilter } from "../filters/filter.ts";
+import type { TableModel } from "../model/model.ts";
 import type { Table } from "../records/namespaces.ts";
 
 /** Source of records: a file, or the transaction of a write. null: the instance does not exist. */
@@ -16,7 +17,7 @@ export interface LookupSource {
   /** Called before a lookup whose filter has relations: its result depends on other tables too. */
   related(filter: ParsedFilter): void;
   took(records: number): void;
-  /** Returns the lookup of another table of the file. */
-  lookupOf(table: string): Pick<RecordSource, "find">;
+  /** Returns the lookup of another table, of the file or of another namespace without instances. */
+  lookupOf(model: TableModel): Pick<RecordSource, "find">;
   readonly say: SayFormer;
 }

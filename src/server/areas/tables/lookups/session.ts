@@ -86,6 +86,8 @@ export class LookupSession implements LookupCall {
 
   scope(about: RuleAddress): RuleScope {
     return {
+      about,
+      at: (namespace) => this.scope({ namespace, instanceId: null }),
       isWatched: this.#watch !== null,
       call: () => this.call(about),
       some: (table, filter) => this.#some(about, table, filter),
@@ -151,9 +153,10 @@ export class LookupSession implements LookupCall {
         for (const place of relatedPlaces(filter)) this.#watch?.lookedAt({ ...address, ...place });
       },
       took: (count) => this.#take(count),
-      lookupOf: (table) => {
-        const { cached: other } = this.#tableOf(address, table);
-        return this.#lookup(file, other, recording);
+      lookupOf: ({ namespace, name: table }) => {
+        const place = namespace === address.namespace ? address : { namespace, instanceId: null };
+        const found = this.#tableOf(place, table);
+        return this.#lookup(found.file, found.cached, recording);
       },
       say: this.#deps.former.of(`${address.namespace}.${name}`),
     });

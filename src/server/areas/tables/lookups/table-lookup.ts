@@ -153,8 +153,8 @@ function recordsOf(source: LookupSource): RecordSource {
       return records.map(frozenJson);
     });
   };
-  const related: FindRelated = ({ name }, filter, limit) =>
-    source.lookupOf(name).find({ filter, sort: null, limit, offset: 0 });
+  const related: FindRelated = (other, filter, limit) =>
+    source.lookupOf(other).find({ filter, sort: null, limit, offset: 0 });
 
   return {
     find,

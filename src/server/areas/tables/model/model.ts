@@ -59,7 +59,7 @@ export interface TableIndex {
   isUnique: boolean;
 }
 
-/** A reference from a column to a table of the namespace. */
+/** A reference from a column to a table of the namespace, or of another one. */
 export interface ReferenceEdge {
   from: TableModel;
   column: Column;
@@ -108,9 +108,13 @@ export interface TableModel {
   fts: { fields: readonly string[]; tokenize: "unicode61" | "trigram" | "porter"; sql: string } | null;
   /** The tables of the namespace by name, this one included. */
   siblings: ReadonlyMap<string, TableModel>;
-  /** References from this table to others. */
+  /** References from this table to others of its file. */
   outgoing: ReferenceEdge[];
   incoming: ReferenceEdge[];
+  /** References from this table to tables of other namespaces, which have other files. */
+  far: ReferenceEdge[];
+  /** Whether tables of other namespaces refer to it: its deletions are logged. */
+  isLogged: boolean;
   /** The view of which these are the records; null for tables. */
   view: View | null;
   /** The text before each SELECT: it says what the name of a view stands for. Empty for tables. */
@@ -146,6 +150,23 @@ const SQL_TYPES: Readonly<Record<Column["type"], "TEXT" | "REAL" | "INTEGER">> =
 
 /** Whether values of the type are stored as JSON. */
 export const isJsonText = (type: FieldType): boolean => ["json", "geo", "references"].includes(type);
+
+type Models = Map<string, TableModel>;
+
+/** Compiles the models of all namespaces and the references between them. */
+export function compileNamespaces(databases: Readonly<Record<string, NamespaceConfig>>): Map<string, Models> {
+  const all = new Map(Object.entries(databases).map(([name, { tables }]) => [name, compileTables(name, tables)]));
+  for (const model of [...all.values()].flatMap((models) => [...models.values()])) {
+    for (const { column, reference } of referencesOf(model)) {
+      const to = all.get(reference.namespace ?? "")?.get(reference.table);
+      if (to === undefined) continue;
+      to.isLogged = true;
+      const { onDelete, mayBeHidden } = reference;
+      model.far.push({ from: model, column, to, toColumn: to.id, onDelete, mayBeHidden });
+    }
+  }
+  return all;
+}
 
 /** Compiles the models of one namespace and the references between them. */
 export function compileTables(
@@ -216,6 +237,8 @@ function compileTable(namespace: string, name: string, config: TableConfig): Tab
     siblings: NO_SIBLINGS,
     outgoing: [],
     incoming: [],
+    far: [],
+    isLogged: false,
     view: config.view === undefined ? null : { live: config.view.live },
     source: "",
     isUsers: config.isUsers === true,
@@ -311,10 +334,15 @@ function compileFts(
   return { fields: options.fields, tokenize: options.tokenize ?? "unicode61" };
 }
 
-function joinReferences(model: TableModel, models: ReadonlyMap<string, TableModel>): void {
-  for (const column of model.columns) {
+const referencesOf = ({ columns }: TableModel) =>
+  columns.flatMap((column) => {
     const reference = column.field === null ? null : referenceOf(column.field);
-    if (reference === null) continue;
+    return reference === null ? [] : [{ column, reference }];
+  });
+
+function joinReferences(model: TableModel, models: ReadonlyMap<string, TableModel>): void {
+  for (const { column, reference } of referencesOf(model)) {
+    if (reference.namespace !== null) continue;
     const { onDelete, mayBeHidden } = reference;
     const to = models.get(reference.table);
     const toColumn = to?.byName.get(reference.column);
@@ -344,6 +372,7 @@ export function declareTable(model: TableModel): DeclaredTable {
     })),
     fts: model.fts === null ? null : { fields: [...model.fts.fields], tokenize: model.fts.tokenize },
     migrations: [...(model.config.migrations ?? [])],
+    ...(model.isLogged ? { isLogged: true } : {}),
   };
 }
 
@@ -363,7 +392,7 @@ function declareColumn(model: TableModel, column: Column): DeclaredColumn {
       edge === undefined || edge.onDelete === "remove" || column.links !== null
         ? null
         : { table: edge.to.name, column: edge.toColumn.name, onDelete: onDelete[edge.onDelete] },
-    ...(edge === undefined || column.links === null ? {} : { linksTo: edge.to.name }),
+    ...(column.links === null ? {} : { linksTo: edge?.to.name ?? null }),
     values: declareValues(column),
     ...(fallback === undefined || fallback === null ? {} : { default: encodeDefault(column, fallback) }),
   };
@@ -407,8 +436,9 @@ function encodeDefault(column: Column, value: NonNullable<Field["default"]>): st
 export function declaredNamespaces(
   databases: Readonly<Record<string, NamespaceConfig>>,
 ): RehearsalJob["namespaces"][number][] {
+  const compiled = compileNamespaces(databases);
   return Object.entries(databases).map(([name, config]) => {
-    const models = [...compileTables(name, config.tables).values()];
+    const models = [...(compiled.get(name)?.values() ?? [])];
     const users = models.find(({ isUsers }) => isUsers);
     return {
       name,

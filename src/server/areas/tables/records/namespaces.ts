@@ -22,7 +22,7 @@ import {
 } from "../../../db/index.ts";
 import { trackingFiles } from "../files/tracking.ts";
 import { SHAPE_LENGTH_MAX, SHAPES_LENGTH_MAX } from "../limits.ts";
-import { BIRTH_COLUMN, compileTables, declareTable, type TableModel } from "../model/model.ts";
+import { BIRTH_COLUMN, compileNamespaces, declareTable, type TableModel } from "../model/model.ts";
 import { createValidator, type Validator } from "../model/validation.ts";
 import { countedNamespaces, createCreators } from "./creators.ts";
 import { fillUsers } from "./fill-users.ts";
@@ -116,6 +116,8 @@ export function openNamespaces(deps: {
   viewsKey: string;
   /** The accounts, to fill a new table of users with. */
   accounts: () => Iterable<AccountMembers>;
+  /** Called with an opened file of an instance that refers to other files, as `InstanceFilesOptions.catchUp`. Absent: not at all. */
+  catchUp?: (namespace: string, file: DatabaseFile) => Promise<void> | undefined;
 }): ReadonlyMap<string, Namespace> {
   const namespaces = new Map<string, Namespace>();
   const counted = countedNamespaces(deps.systemFile);
@@ -123,9 +125,10 @@ export function openNamespaces(deps: {
   const dynamicCount = Object.values(deps.databases).filter(({ instance }) => instance === true).length;
   mkdirSync(deps.directory, { recursive: true });
   warnOfUndeclared(deps.directory, (name) => Object.hasOwn(deps.databases, name), deps.logger);
+  const compiled = compileNamespaces(deps.databases);
   for (const [name, config] of Object.entries(deps.databases)) {
     refuseOtherKind(deps.directory, name, config);
-    const models = compileTables(name, config.tables);
+    const models = compiled.get(name) ?? new Map<string, TableModel>();
     const tables = new Map<string, Table>();
     for (const model of models.values()) tables.set(model.name, createTable(model, shapes));
     const declared = [...models.values()].map(declareTable);
@@ -136,6 +139,7 @@ export function openNamespaces(deps: {
     if (config.instance === true) {
       const directory = join(deps.directory, name);
       const { perInstance, instancesPerUser } = config.quota ?? {};
+      const isFar = [...models.values()].some(({ far }) => far.length > 0);
       const isCounted = instancesPerUser !== undefined || counted.has(name);
       const creators = () =>
         createCreators({
@@ -156,6 +160,7 @@ export function openNamespaces(deps: {
         onReplace: (instanceId) => deps.onReplace({ namespace: name, instanceId }),
         onCommit: (instanceId, groups) => deps.onCommit({ namespace: name, instanceId }, groups),
         outbox: outboxOf,
+        catchUp: isFar ? (file) => deps.catchUp?.(name, file) : undefined,
         onFormer: (instanceId, former) => logFormer(deps.logger, former, instanceId),
         onUnfit: (instanceId, cause) =>
           deps.logger.error(`databases.${name}: an instance does not fit what is declared: its requests are 503`, {

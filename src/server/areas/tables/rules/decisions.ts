@@ -17,6 +17,9 @@ export class Suspended extends Error {
   }
 }
 
+/** Thrown where the file of a write has to carry out first what another file has done. The write then runs again. */
+export class Behind extends Suspended {}
+
 /** Returns the results of all `questions`; their promises are awaited together. */
 export function together(questions: readonly (() => boolean)[]): boolean[] {
   const awaited: Promise<unknown>[] = [];

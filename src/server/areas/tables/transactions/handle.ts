@@ -4,13 +4,13 @@ import { isPromise } from "../../../../kernel/maybe-promise.ts";
 import { formerMethods, SourceQuery } from "../../../../kernel/records/record-query.ts";
 import type { DatabaseTransaction, EnqueueJobOptions, TransactionTable } from "../../../config/app/index.ts";
 import type { TableRecord } from "../../../config/types.ts";
-import type { OutboxRow } from "../../../db/index.ts";
+import type { DatabaseFile, OutboxRow } from "../../../db/index.ts";
 import type { FormerForms } from "../dialect/former-forms.ts";
 import type { TableModel } from "../model/model.ts";
 import type { Table } from "../records/namespaces.ts";
 import { seenBy, withOwnAddress } from "../records/users-view.ts";
 import { denied, type Grant } from "../rules/access.ts";
-import { Suspended } from "../rules/decisions.ts";
+import { Behind, Suspended } from "../rules/decisions.ts";
 import type { Asking, WriteGrants } from "../write/asking.ts";
 import { parsePatch } from "../write/changes.ts";
 import type { Mutations } from "../write/mutations.ts";
@@ -26,12 +26,15 @@ export type PrepareJob = (
   options?: EnqueueJobOptions,
 ) => Omit<OutboxRow, "names"> & { name: string };
 
-interface HandleDeps {
+export interface HandleDeps {
   mutations: Mutations;
   writes: Writes;
   asking: Asking;
   prepareJob: PrepareJob;
   former: FormerForms;
+  tableOf(model: TableModel): Table;
+  /** Returns the file of a namespace without instances. */
+  fileOf(namespace: string): DatabaseFile;
 }
 
 type Action = "insert" | "update" | "delete";
@@ -58,11 +61,6 @@ export function createTransactionHandle(
     deps,
     context,
     grantsOf: createGrants(deps, context),
-    tableOf(model) {
-      const table = tables.get(model.name);
-      if (table === undefined) throw new Error(`no table ${model.name}`);
-      return table;
-    },
     nextIndex: () => insertCount++,
     assertOpen() {
       if (isOver) throw new Error("The transaction is over: its function has returned");
@@ -103,10 +101,14 @@ type Grants = (table: Table, actions: readonly Action[]) => WriteGrants;
 function createGrants({ writes }: HandleDeps, context: WriteContext): Grants {
   const granted = new Map<string, WriteGrants>();
   return (table, actions) => {
-    const key = `${table.model.name} ${actions.join()}`;
+    const { namespace, name } = table.model;
+    const key = `${namespace} ${name} ${actions.join()}`;
     const known = granted.get(key);
     if (known !== undefined) return known;
-    const grants = writes.grants(context, table.model, actions, {
+    const { principal, rules } = context;
+    const isOwn = namespace === rules.about.namespace;
+    const asker = { principal, rules: isOwn ? rules : rules.at(namespace) };
+    const grants = writes.grants(asker, table.model, actions, {
       demand: actions.length > 1 ? "either" : "each",
     });
     if (isPromise(grants)) {
@@ -124,7 +126,6 @@ interface Scope {
   deps: HandleDeps;
   context: WriteContext;
   grantsOf: Grants;
-  tableOf(model: TableModel): Table;
   /** Returns the number of the next insert, which determines its id. */
   nextIndex(): number;
   /** Throws when the function has returned. */
@@ -132,8 +133,8 @@ interface Scope {
 }
 
 function createTransactionTable(scope: Scope, table: Table): TransactionTable {
-  const { deps, context, grantsOf, tableOf, nextIndex, assertOpen } = scope;
-  const { mutations, asking } = deps;
+  const { deps, context, grantsOf, nextIndex, assertOpen } = scope;
+  const { mutations, asking, tableOf, fileOf } = deps;
   const { model, validator } = table;
   const { tx, principal } = context;
   const { store } = seenBy(principal, table);
@@ -148,7 +149,9 @@ function createTransactionTable(scope: Scope, table: Table): TransactionTable {
       return tx.savepoint<object>(work) as T;
     } catch (cause) {
       context.afterCommit.length = hooksBefore;
-      if (cause instanceof Suspended) throw mustNotWait(table, "an access rule or a hook");
+      if (cause instanceof Suspended && !(cause instanceof Behind)) {
+        throw mustNotWait(table, "an access rule or a hook");
+      }
       throw cause;
     }
   };
@@ -157,7 +160,7 @@ function createTransactionTable(scope: Scope, table: Table): TransactionTable {
     assertOpen();
     return grantsOf(other, []).read;
   };
-  const reads = transactionSource({ context, table, readGrant, tableOf });
+  const reads = transactionSource({ context, table, readGrant, tableOf, fileOf });
   const former = deps.former.of(`${model.namespace}.${model.name}`);
   const byId = (filter: unknown, limit: number) => reads.find({ filter, sort: null, limit, offset: 0 });
 

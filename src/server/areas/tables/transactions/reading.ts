@@ -2,6 +2,7 @@ import { type AppError, badField } from "../../../../kernel/errors.ts";
 import { plainCopy } from "../../../../kernel/json/copy.ts";
 import type { AskedRecords, RecordSource } from "../../../../kernel/records/record-query.ts";
 import type { TableRecord } from "../../../config/types.ts";
+import type { DatabaseFile } from "../../../db/index.ts";
 import { expandedNow, type FindRelated, readableBy } from "../expand/expanded-now.ts";
 import { type ParsedFilter, parseFilter, type ReadableTables } from "../filters/filter.ts";
 import { parseSort } from "../filters/sort.ts";
@@ -23,10 +24,12 @@ export interface TransactionReads {
   /** Returns the right to read another table of the file, or this one. Errors: the transaction is over; a rule has to be awaited. */
   readGrant(table: Table): Grant;
   tableOf(model: TableModel): Table;
+  /** Returns the file of a namespace without instances. */
+  fileOf(namespace: string): DatabaseFile;
 }
 
 /** Returns what the queries of a transaction ask. Errors: those of the HTTP endpoints. */
-export function transactionSource({ context, table, readGrant, tableOf }: TransactionReads): RecordSource {
+export function transactionSource({ context, table, readGrant, tableOf, fileOf }: TransactionReads): RecordSource {
   const { tx, principal } = context;
   const seen = seenBy(principal, table);
   const { model } = seen;
@@ -52,7 +55,8 @@ export function transactionSource({ context, table, readGrant, tableOf }: Transa
     const isById = sort === null && offset === 0;
     const order = isById ? undefined : { sort: parseSort(asked.model, sort), offset };
     const statement = preparedOf(asked).first(parsed(asked.model, filter), grant, limit, order);
-    return asked.store.matching(tx, statement).map((record) => withOwnAddress(principal, asked.model, record));
+    const queries = asked.model.namespace === model.namespace ? tx : fileOf(asked.model.namespace);
+    return asked.store.matching(queries, statement).map((record) => withOwnAddress(principal, asked.model, record));
   };
   const find = (asked: AskedRecords): TableRecord[] => found(seen, grantOf(table), asked);
   /** Finds related records. As over HTTP, a table of which nothing may be read is empty. */

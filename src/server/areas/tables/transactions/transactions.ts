@@ -6,7 +6,6 @@ import type { Principal } from "../../../access/principal.ts";
 import type { DatabaseTransaction } from "../../../config/app/index.ts";
 import type { TableRecord } from "../../../config/types.ts";
 import type { ReadCaller } from "../../../db/index.ts";
-import type { FormerForms } from "../dialect/former-forms.ts";
 import { CONDITION_VALUES_MAX } from "../limits.ts";
 import type { Column } from "../model/model.ts";
 import { atOperation } from "../model/problems.ts";
@@ -15,7 +14,7 @@ import type { Operation, TransactionBody } from "../model/requests.ts";
 import type { FileAddress, Sources } from "../query/sources.ts";
 import type { Namespace, Table } from "../records/namespaces.ts";
 import { type Asker, denied, mayAllow } from "../rules/access.ts";
-import type { Asking, WriteGrants } from "../write/asking.ts";
+import type { WriteGrants } from "../write/asking.ts";
 import { parsePatch } from "../write/changes.ts";
 import type { FindConditions, Precondition } from "../write/conditions.ts";
 import type { Mutations } from "../write/mutations.ts";
@@ -24,7 +23,7 @@ import { type LargeBody, prepareLarge } from "../write/prepared.ts";
 import { checkHasTarget, conflictColumn } from "../write/upserts.ts";
 import type { WriteContext } from "../write/write-context.ts";
 import type { KeepAnswer, Writes } from "../write/writes.ts";
-import { createTransactionHandle, type PrepareJob } from "./handle.ts";
+import { createTransactionHandle, type HandleDeps } from "./handle.ts";
 
 /** Transactions of the endpoints. */
 interface Transactions {
@@ -234,14 +233,7 @@ interface AppTransactions {
   transaction<T>(principal: Principal, address: FileAddress, work: (tx: DatabaseTransaction) => T): Promise<T>;
 }
 
-export function createAppTransactions(deps: {
-  sources: Sources;
-  writes: Writes;
-  mutations: Mutations;
-  asking: Asking;
-  prepareJob: PrepareJob;
-  former: FormerForms;
-}): AppTransactions {
+export function createAppTransactions(deps: HandleDeps & { sources: Sources }): AppTransactions {
   return {
     async transaction(principal, address, work) {
       const { tables, file, rules } = await deps.sources.forTransaction(principal, address);

@@ -16,7 +16,7 @@ import type { RecordRights } from "../rules/access.ts";
 import { applyChanges, refuseOperators, serverChanges, withDefaults, withoutNull } from "./changes.ts";
 import { createHookCalls, hook, later } from "./hook-calls.ts";
 import { profileChanges } from "./profile.ts";
-import { createReferences } from "./references.ts";
+import { type CheckFar, createReferences } from "./references.ts";
 import { recordKey, type WriteContext } from "./write-context.ts";
 
 const SERVER_TIMES = ["createdAt", "updatedAt"];
@@ -41,6 +41,7 @@ export function createRecordWrites(deps: {
   rights: RecordRights;
   logger: Logger;
   tableOf(model: TableModel): Table;
+  checkFar: CheckFar;
 }): RecordWrites {
   const references = createReferences(deps);
   const { call } = createHookCalls(deps);

@@ -4,7 +4,7 @@ import type { TableRecord } from "../../../config/types.ts";
 import type { SqlValue, Transaction } from "../../../db/index.ts";
 import { filterToSql, type SqlCondition } from "../filters/filter-sql.ts";
 import { LINKED_IDS_MAX } from "../limits.ts";
-import type { RuleCall } from "../lookups/calls.ts";
+import type { RuleCall, RuleScope } from "../lookups/calls.ts";
 import type { ReferenceEdge, TableModel } from "../model/model.ts";
 import type { Table } from "../records/namespaces.ts";
 import type { Asker, RecordRights } from "../rules/access.ts";
@@ -30,31 +30,26 @@ export interface References {
   delete(context: WriteContext, table: Table, stored: TableRecord): void;
 }
 
-/**
- * Change of a referring record. `stored`: null for a new record. `asked`: the fields before hooks; `next`: the record to be
- * written.
- */
-interface ReferringChange {
-  stored: TableRecord | null;
-  asked: TableRecord;
-  next: TableRecord;
-}
+type Deps = { tableOf(model: TableModel): Table; rights: RecordRights; checkFar: CheckFar };
 
-type Deps = { tableOf(model: TableModel): Table; rights: RecordRights };
-
-export function createReferences({ tableOf, rights }: Deps): References {
-  const isGoing = createGoing(tableOf);
+/** Returns what the read rules of referenced tables show to the caller of a write. */
+export function createVisibility(rights: RecordRights): Visibility {
   const readGrant = (asker: Asker, model: TableModel, call: RuleCall) => rights.grant(asker, model, "read", { call });
 
-  /** Returns the read rule's filter for this caller as a condition; null when it hides no record. */
-  const visibility = (context: WriteContext, { model }: Table): SqlCondition | null => {
+  return (context, { model }, rules) => {
     if (typeof model.config.access?.read !== "function") return null;
-    const call = context.rules.call();
+    const call = rules.call();
     // One evaluation per reference, since operations before it may have changed the data that the rule looks up.
     const about = `${model.name} ${context.grantsAsked++}`;
-    const grant = context.decisions.ask(readGrant, [context, model, call], about, { call });
+    const asker = { principal: context.principal, rules };
+    const grant = context.decisions.ask(readGrant, [asker, model, call], about, { call });
     return grant.kind === "filter" ? filterToSql(grant.filter, `${model.sql}.`) : null;
   };
+}
+
+export function createReferences({ tableOf, rights, checkFar }: Deps): References {
+  const isGoing = createGoing(tableOf);
+  const visibility = createVisibility(rights);
 
   const isReferred = (tx: Transaction, edge: ReferenceEdge, value: NonNullable<TableRecord[string]>): boolean => {
     const from = tableOf(edge.from);
@@ -75,7 +70,7 @@ export function createReferences({ tableOf, rights }: Deps): References {
     // The referenced record is not read: hundreds of short records may refer to a long one.
     const toValue = { column: edge.toColumn, value: to.store.codec.toValue(edge.toColumn, value) };
     if (isGoing(context, to, { edge, value: toValue.value })) throw unknown(edge, isOwnWord ? value : null);
-    const condition = isOwnWord && !edge.mayBeHidden ? visibility(context, to) : null;
+    const condition = isOwnWord && !edge.mayBeHidden ? visibility(context, to, context.rules) : null;
     if (referringOf(to).exists(context.tx, toValue, condition)) return;
     if (isOwnWord && isWritten(context, to, toValue)) return;
     throw unknown(edge, isOwnWord ? value : null);
@@ -98,7 +93,7 @@ export function createReferences({ tableOf, rights }: Deps): References {
     const isSelf = (id: string): boolean => edge.to === model && id === change.next["id"];
     const check = (ids: readonly string[], isOwnWord: boolean): void => {
       if (ids.length === 0) return;
-      const condition = isOwnWord && !edge.mayBeHidden ? visibility(context, to) : null;
+      const condition = isOwnWord && !edge.mayBeHidden ? visibility(context, to, context.rules) : null;
       const missing = referringOf(to).missing(context.tx, ids, condition);
       const going = ids.find((id) => isGoing(context, to, { edge, value: id }));
       if (going !== undefined) throw unknown(edge, isOwnWord ? going : null);
@@ -119,6 +114,7 @@ export function createReferences({ tableOf, rights }: Deps): References {
 
   return {
     check(context, table, change) {
+      for (const edge of table.model.far) checkFar(context, table, edge, change);
       for (const edge of table.model.outgoing) {
         if (edge.column.links === null) checkOne(context, table, edge, change);
         else if (change.next[edge.column.name] !== change.stored?.[edge.column.name]) {
@@ -166,8 +162,24 @@ const isWritten = ({ tx, written }: WriteContext, to: Table, referred: ReferredV
   return id !== undefined && written.has(recordKey(to.model, id));
 };
 
+/**
+ * Change of a referring record. `stored`: null for a new record. `asked`: the fields before hooks; `next`: the record to be
+ * written.
+ */
+export interface ReferringChange {
+  stored: TableRecord | null;
+  asked: TableRecord;
+  next: TableRecord;
+}
+
+/** Returns the read rule's filter for the caller as a condition; null when it hides no record. `rules`: those of its file. */
+export type Visibility = (context: WriteContext, table: Table, rules: RuleScope) => SqlCondition | null;
+
+/** Checks a reference to a table of another file, as `References.check` does. */
+export type CheckFar = (context: WriteContext, table: Table, edge: ReferenceEdge, change: ReferringChange) => void;
+
 /** Counts ids that are linked or no longer linked. Errors: 413 for too many in one request. [TB652] */
-function countIds(context: WriteContext, count: number): void {
+export function countIds(context: WriteContext, count: number): void {
   context.linkedIds += count;
   if (context.linkedIds <= LINKED_IDS_MAX) return;
   throw tooLarge(
@@ -179,7 +191,7 @@ function countIds(context: WriteContext, count: number): void {
 export const idsIn = (value: JsonValue | undefined): string[] => (Array.isArray(value) ? value.map(String) : []);
 
 /** Error 400 for a reference to no record. `value`: null for one that the caller must not learn, as a hook or a default has set it. */
-function unknown({ column: { name }, to, toColumn, mayBeHidden }: ReferenceEdge, value: JsonValue): AppError {
+export function unknown({ column: { name }, to, toColumn, mayBeHidden }: ReferenceEdge, value: JsonValue): AppError {
   const which = `with ${toColumn.name} ${JSON.stringify(value)}${mayBeHidden ? "" : " that you may read"}`;
   const message = `${name}: there is no record of ${to.name} ${value === null ? "that it could refer to" : which}`;
   return badField(name, "unknown_reference", message);

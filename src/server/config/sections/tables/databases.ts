@@ -5,6 +5,7 @@ import type { Auth } from "../../identity.ts";
 import { INSTANCE_QUOTA_MIN_BYTES } from "../../limits.ts";
 import { tableNameProblem } from "../../shape/names.ts";
 import { named, refined, related, rule, whole } from "../../shape/schema.ts";
+import { checkFarReferences } from "./far-references.ts";
 import { checkRelations } from "./relations.ts";
 import { type TableConfig, TableShape } from "./tables.ts";
 import { checkViews, type ViewConfig, ViewShape } from "./views.ts";
@@ -52,4 +53,4 @@ const Namespace = related(
 );
 export interface NamespaceConfig extends Static<typeof Namespace> {}
 
-export const Databases = named(Type.Unsafe<NamespaceConfig>(Namespace));
+export const Databases = related(named(Type.Unsafe<NamespaceConfig>(Namespace)), checkFarReferences);

@@ -38,6 +38,7 @@ export const IDS_DEFAULT = 100;
 export const IDS_MAX = 1_000;
 
 const ReferenceShape = Type.Object({
+  /** A table of the namespace, or one of another namespace without instances, such as `shared/users`. */
   table: text(),
   /** The referenced column; `id` by default, else a unique field. */
   column: Type.Optional(text()),
@@ -51,6 +52,8 @@ export const typeOf = ({ type = "string" }: Field): FieldType => type;
 
 /** A reference with its defaults. */
 export interface DeclaredReference {
+  /** The namespace of the table, which has another file; null: that of the field. */
+  namespace: string | null;
   table: string;
   column: string;
   onDelete: "restrict" | "cascade" | "set null" | "remove";
@@ -62,8 +65,15 @@ export function referenceOf({ type, references, onDelete, mayBeHidden = false }:
   if (references === undefined) return null;
   const given: Reference = typeof references === "string" ? { table: references } : references;
   const action = onDelete ?? given.onDelete ?? (type === "references" ? "remove" : "restrict");
-  const { table, column = "id" } = given;
-  return { table, column, onDelete: action === "setNull" ? "set null" : action, mayBeHidden };
+  const { column = "id" } = given;
+  const place = referredTable(given.table);
+  return { ...place, column, onDelete: action === "setNull" ? "set null" : action, mayBeHidden };
+}
+
+/** Returns the table that `references` names: `tags`, or `shared/users` in another namespace. */
+export function referredTable(name: string): Pick<DeclaredReference, "namespace" | "table"> {
+  const end = name.indexOf("/");
+  return end === -1 ? { namespace: null, table: name } : { namespace: name.slice(0, end), table: name.slice(end + 1) };
 }
 
 const MEDIA_RANGE = /^[a-z0-9!#$&^_.+-]+\/(?:\*|[a-z0-9!#$&^_.+-]+)$/i;
@@ -101,7 +111,8 @@ export const FieldShape = Type.Object({
   references: Type.Optional(Type.Union([text(), Type.Unsafe<Reference>(ReferenceShape)])),
   /**
    * The action on this record when the referenced one is deleted; `restrict` by default. `setNull` and `set null` are the same. Of
-   * several references `remove`, which takes the id out and is the default, or `restrict`.
+   * several references `remove`, which takes the id out and is the default, or `restrict`. Required beside a table of another
+   * namespace, where it cannot be `restrict`.
    */
   onDelete: Type.Optional(OnDelete),
   /** Whether a record may be referred to by callers who may not read it: its existence is no secret. */

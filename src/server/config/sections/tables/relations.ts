@@ -111,7 +111,8 @@ function checkReference(declaration: PlainObject, tables: ReadonlyMap<string, Fi
       place.at("onDelete").say(isSeveral ? "must be remove or restrict" : 'can be remove for type: "references" alone');
     }
   }
-  if (typeof table !== "string" || typeof column !== "string") return;
+  // Tables of other namespaces are checked where all are known.
+  if (typeof table !== "string" || typeof column !== "string" || table.includes("/")) return;
   const fields = tables.get(table);
   if (fields === undefined) {
     at.say(`${describe(table)} is not a table of this namespace`);
