@@ -1,7 +1,7 @@
 import { SECOND_MS } from "../../../kernel/time/duration.ts";
 
-/** Bytes of a message of an agent: a transaction has up to 500 operations. */
-export const MESSAGE_MAX_BYTES = 1024 * 1024;
+/** Bytes of a message of an agent. The SDK parses it at once, so it may hold up no other request for long. */
+export const MESSAGE_MAX_BYTES = 256 * 1024;
 /** Bytes of the answer to a call. */
 export const ANSWER_MAX_BYTES = 256 * 1024;
 /** Bytes of it that are not the text of the result. */
@@ -18,7 +18,7 @@ export const AUDITED_NAME_MAX_CHARACTERS = 100;
 /** Characters of an agent's name and version together. */
 export const AGENT_MAX_CHARACTERS = 100;
 /** Characters of a config that is tried. */
-export const SOURCE_MAX_CHARACTERS = 512 * 1024;
+export const SOURCE_MAX_CHARACTERS = 200 * 1024;
 /** Time that trying a config may take. */
 export const CONFIG_TIMEOUT_MS = 5 * SECOND_MS;
 /** Configs that are tried at once. */

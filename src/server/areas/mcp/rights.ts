@@ -31,7 +31,7 @@ export function isKeyScope(scope: string, area: string, action?: string): boolea
 
 /**
  * Whether a caller may use a tool at all: which records it gets, its request decides. Users and keys of every right write only where the
- * address says so; other keys by their scope.
+ * address says so; other keys by a scope that names `mcp`, since one of all areas may be older than the tools.
  */
 export function mayUse(asking: Asking, tool: { name: string; action: Action; need: Need }): boolean {
   const { principal, isWriting } = asking;
@@ -40,7 +40,8 @@ export function mayUse(asking: Asking, tool: { name: string; action: Action; nee
     return tool.need.kind === "rules" || (tool.need.kind === "schema" && asking.maySeeSchema);
   }
   if (principal.scopes === EVERY_SCOPE) return tool.action === "read" || isWriting;
-  return principal.scopes.allows("mcp", "tool", tool.name, tool.action) && isCovered(principal, tool.need);
+  if (!principal.scopes.allows("mcp", "tool", tool.name, tool.action) || !isCovered(principal, tool.need)) return false;
+  return tool.action === "read" || isWriting || principal.scopes.texts.some((scope) => scope.startsWith("mcp:"));
 }
 
 function isCovered({ scopes }: KeyPrincipal, need: Need): boolean {
