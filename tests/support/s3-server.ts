@@ -8,6 +8,10 @@ export interface S3Server {
   failing: boolean;
   /** While true, reads return only the first half of an object. */
   halving: boolean;
+  /** While true, conditions of writes are ignored. */
+  weak: boolean;
+  /** While true, objects cannot be removed, as under a lock. */
+  locked: boolean;
   /** Backdates all objects by this time. */
   age(byMs: number): void;
   stop(): Promise<void>;
@@ -19,7 +23,16 @@ const xml = (body: string, status = 200) =>
     headers: { "content-type": "application/xml" },
   });
 
+const etagOf = (bytes: Uint8Array): string => `"${Bun.hash(bytes).toString(16)}"`;
+
 const notFound = () => xml("<Error><Code>NoSuchKey</Code><Message>missing</Message></Error>", 404);
+
+/** Whether the conditions of a write are met by the object that is there. */
+function meets(headers: Headers, present: Uint8Array | undefined): boolean {
+  if (headers.get("if-none-match") === "*" && present !== undefined) return false;
+  const tag = headers.get("if-match");
+  return tag === null || (present !== undefined && etagOf(present) === tag);
+}
 
 export function startS3Server(bucket: string): S3Server {
   const objects = new Map<string, Uint8Array>();
@@ -52,7 +65,7 @@ export function startS3Server(bucket: string): S3Server {
     if (whole === undefined) return notFound();
     const bytes = state.halving ? whole.slice(0, whole.byteLength / 2) : whole;
     const range = /^bytes=(\d+)-(\d*)$/.exec(request.headers.get("range") ?? "");
-    if (range === null) return new Response(new Uint8Array(bytes), { headers: { etag: '"1"' } });
+    if (range === null) return new Response(new Uint8Array(bytes), { headers: { etag: etagOf(whole) } });
     const start = Number(range[1]);
     const end = range[2] === "" ? bytes.byteLength : Math.min(bytes.byteLength, Number(range[2]) + 1);
     const headers = { "content-range": `bytes ${start}-${end - 1}/${bytes.byteLength}`, etag: '"1"' };
@@ -93,10 +106,14 @@ export function startS3Server(bucket: string): S3Server {
       if (searchParams.has("uploads") || searchParams.has("uploadId")) return multipart(request, key, searchParams);
       if (key === "" && request.method === "GET") return list(searchParams);
       if (request.method === "PUT") {
-        put(key, await request.bytes());
-        return new Response(null, { headers: { etag: '"1"' } });
+        const bytes = await request.bytes();
+        if (!state.weak && !meets(request.headers, objects.get(key)))
+          return xml("<Error><Code>PreconditionFailed</Code></Error>", 412);
+        put(key, bytes);
+        return new Response(null, { headers: { etag: etagOf(bytes) } });
       }
       if (request.method === "DELETE") {
+        if (state.locked) return xml("<Error><Code>AccessDenied</Code><Message>locked</Message></Error>", 403);
         objects.delete(key);
         return new Response(null, { status: 204 });
       }
@@ -111,6 +128,8 @@ export function startS3Server(bucket: string): S3Server {
     },
     failing: false,
     halving: false,
+    weak: false,
+    locked: false,
     age(byMs: number) {
       for (const [key, time] of writtenAt) writtenAt.set(key, time - byMs);
     },

@@ -2,6 +2,8 @@ import type { Store } from "../../../src/server/areas/backup/continuous/store/st
 import { BackupError } from "../../../src/server/areas/backup/types.ts";
 import type { Random } from "../../support/random.ts";
 
+const tagOf = (bytes: Uint8Array): string => String(Bun.hash(bytes));
+
 /** Behaviour of the store at present. */
 export type StoreMood = "well" | "failing" | "dead";
 
@@ -41,7 +43,7 @@ export class SimulatedStore implements Store {
     const isStored = !isFailing || random.chance(0.5);
     if (isStored) this.objects.set(key, bytes);
     // A manifest is replaced, and a late one would bring an older back.
-    if (key.includes("/") && random.chance(0.05)) this.#late.push([key, bytes]);
+    if (!key.startsWith("probes/") && key.includes("/") && random.chance(0.05)) this.#late.push([key, bytes]);
     if (isFailing) throw new BackupError("the store failed");
   }
 
@@ -55,9 +57,21 @@ export class SimulatedStore implements Store {
     for (const [key, { byteLength }] of this.objects) if (key.startsWith(prefix)) yield { key, bytes: byteLength };
   }
 
-  async remove(key: string): Promise<void> {
+  async readTagged(key: string): Promise<{ text: string; tag: string } | null> {
+    const bytes = await this.read(key);
+    return bytes === null ? null : { text: new TextDecoder().decode(bytes), tag: tagOf(bytes) };
+  }
+
+  async putIf(key: string, bytes: Uint8Array<ArrayBuffer>, tag: string | null): Promise<boolean> {
+    const present = this.objects.get(key);
+    if ((present === undefined ? null : tagOf(present)) !== tag) return false;
+    await this.put(key, bytes);
+    return true;
+  }
+
+  async remove(key: string): Promise<boolean> {
     if (this.mood !== "well") throw new BackupError("the store failed");
-    this.objects.delete(key);
+    return this.objects.delete(key);
   }
 
   /** Stores what was stored twice. */

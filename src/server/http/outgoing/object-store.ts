@@ -23,6 +23,9 @@ class S3Error extends Error {
   }
 }
 
+/** Codes with which a store answers that a condition of a write is not met. */
+const CONDITION_CODES = new Set(["PreconditionFailed", "ConditionalRequestConflict"]);
+
 interface S3Request {
   method: "GET" | "HEAD" | "PUT" | "POST" | "DELETE";
   /** The object's key; empty: the bucket itself. */
@@ -76,6 +79,32 @@ export class S3Bucket {
     const headers: Record<string, string> = range === null ? {} : { range: `bytes=${range.start}-${range.end - 1}` };
     const { body } = await this.#timed((signal) => this.#ask({ method: "GET", key, headers }, signal));
     return body ?? new Blob([]).stream();
+  }
+
+  /** Reads a small text with the tag of this version of the object; null: no such object. Errors: also a longer text. */
+  async readTagged(key: string): Promise<{ text: string; tag: string } | null> {
+    try {
+      return await this.#timed(async (signal) => {
+        const answer = await this.#ask({ method: "GET", key }, signal);
+        const text = await (await answer.whole({ maxBytes: S3_NOTE_MAX_BYTES })).text();
+        return { text, tag: answer.headers.get("etag") ?? "" };
+      });
+    } catch (cause) {
+      if (cause instanceof S3Error && cause.code === "NoSuchKey") return null;
+      throw cause;
+    }
+  }
+
+  /** Replaces the version of an object with this tag; null: stores it if there is none. false: there is another version. */
+  async putIf(key: string, body: Uint8Array<ArrayBuffer>, tag: string | null, { retries = 0 } = {}): Promise<boolean> {
+    const condition: Record<string, string> = tag === null ? { "if-none-match": "*" } : { "if-match": tag };
+    try {
+      await this.#done({ method: "PUT", key, body, headers: { ...condition, "content-md5": md5(body) }, retries });
+      return true;
+    } catch (cause) {
+      if (cause instanceof S3Error && CONDITION_CODES.has(cause.code)) return false;
+      throw cause;
+    }
   }
 
   /** Reads a small text; null: no such object. Errors: also a longer text. */

@@ -61,8 +61,8 @@ export class ContinuousBackup {
   #waiting: SpooledFile[] = [];
   #hasStored = false;
   #isDisplaced = false;
-  /** Whether the place belongs to another data directory. */
-  #isForeign = false;
+  /** Whether the place belongs to another data directory, or its store takes writes whose condition is not met. */
+  #isRefused = false;
   #isStopped = false;
   #hasLost = false;
   #failedInARow = 0;
@@ -70,6 +70,8 @@ export class ContinuousBackup {
   #uploads = 0;
   #failures = 0;
   #message: string | null = null;
+  /** Note of the process that stores: another server was storing here. */
+  #notice: string | null = null;
   #cancel = (): void => {};
   #running: Promise<unknown> = Promise.resolve();
 
@@ -128,7 +130,7 @@ export class ContinuousBackup {
     const isLate = this.#failedInARow > 0 && lagMs > LAG_INTERVALS_MAX * this.#settings.everyMs;
     const { verifiedAt, failure } = this.#verifier;
     return {
-      ok: !(isLate || this.#isDisplaced || this.#isForeign || spool.isLost || failure !== null),
+      ok: !(isLate || this.#isDisplaced || this.#isRefused || spool.isLost || failure !== null),
       lagMs,
       lagBytes: spool.waitingBytes,
       lastAt: this.#lastAt,
@@ -200,7 +202,7 @@ export class ContinuousBackup {
     for (const file of files) spool.done(file);
     this.#waiting = this.#waiting.slice(files.length);
     this.#hasStored = true;
-    this.#isForeign = false;
+    this.#isRefused = false;
     this.#lastAt = clock.now();
     this.#uploads += answer.uploads;
     if (answer.isComplete) this.#verifier.ready(answer.verifiedAt);
@@ -208,7 +210,7 @@ export class ContinuousBackup {
     return answer;
   }
 
-  #report({ broken, problems }: PassAnswer): void {
+  #report({ broken, problems, notice }: PassAnswer): void {
     const { logger } = this.#deps;
     if (broken.length > 0)
       logger.warn("commits were not captured: the files are compared as a whole", { files: broken });
@@ -216,7 +218,10 @@ export class ContinuousBackup {
       this.#failures++;
       logger.warn("a part of the continuous backup has to wait", { problems });
     }
-    this.#message = problems[0] ?? null;
+    if (notice !== null && this.#notice === null)
+      logger.warn("another server has stored with a copy of this data directory");
+    this.#notice = notice;
+    this.#message = problems[0] ?? notice;
   }
 
   #noteLoss(): void {
@@ -232,7 +237,7 @@ export class ContinuousBackup {
     this.#failedInARow++;
     const kind = cause instanceof StoreFailure ? cause.kind : "other";
     this.#isDisplaced = kind === "displaced";
-    this.#isForeign = kind === "foreign";
+    this.#isRefused = kind === "foreign" || kind === "weak";
     if (this.#message !== reason)
       logger.error("the continuous backup could not be stored; it is tried again", { reason });
     this.#message = reason;

@@ -4,7 +4,7 @@ import { Archive } from "../format/archive.ts";
 import { ContainerWriter } from "../format/container.ts";
 import { FORMAT, FORMAT_VERSION, type Manifest, type SegmentFacts, type StoredFile } from "../format/manifest.ts";
 import type { Store } from "../store/store.ts";
-import { takeOutdated } from "./retention.ts";
+import { removeLeft, takeOutdated } from "./retention.ts";
 
 const NOW = 100 * DAY_MS;
 const day = (count: number): number => count * DAY_MS;
@@ -92,4 +92,25 @@ test("[BK345] a copy within a segment keeps the segment", async () => {
   one.fulls = [{ ...copy(50), key: "segments/50", isSegment: true }];
   const { archive, store } = archiveOf([one], [[segment(49, ["a"]), segment(50, ["a"])]]);
   expect(await takeOutdated(store, archive, NOW)).toEqual([]);
+});
+
+test("[BK385] what a lock of objects has refused is removed later, oldest first, up to the first that is locked still", async () => {
+  const { archive } = archiveOf([file("a", [10, 90])], [[segment(80, ["a"])]]);
+  archive.manifest.merged = [];
+  const named = "copies/000000000010-x";
+  for (const copied of archive.manifest.files[0]?.fulls ?? []) if (copied.place === day(10)) copied.key = named;
+  const keys = ["11", "12", "13", "80", "81"].map((counter) => `segments/0000000000${counter}-x`);
+  const locked = new Set([keys[2]]);
+  const asked: string[] = [];
+  const store = {
+    async *list(prefix: string) {
+      for (const key of [...keys, named, "copies/000000000011-x"]) if (key.startsWith(prefix)) yield { key, bytes: 1 };
+    },
+    async remove(key: string) {
+      asked.push(key);
+      return !locked.has(key);
+    },
+  } as unknown as Store;
+  await removeLeft(store, archive.manifest);
+  expect(asked).toEqual([...keys.slice(0, 3), "copies/000000000011-x"]);
 });

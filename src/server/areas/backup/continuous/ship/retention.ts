@@ -94,3 +94,24 @@ function outdatedPlain(manifest: Manifest, before: number): string[] {
   manifest.plain = manifest.plain.filter((version) => kept.includes(version));
   return [...dropped].flatMap((sha256) => (sha256 === null ? [] : [plainKey(sha256)]));
 }
+
+/** Folders whose objects are named by the counter of a segment, so that a list has the oldest first. */
+const COUNTED = ["segments/", "merged/", "copies/", "indexes/"];
+
+/**
+ * Removes objects that the manifest no longer names, oldest first: a lock of objects has refused it until now, or the process ended before
+ * it. Younger ones of a folder are locked for longer than the first that is refused.
+ */
+export async function removeLeft(store: Store, manifest: Manifest): Promise<void> {
+  const first = manifest.indexes[0]?.first ?? manifest.segments[0]?.counter ?? 0;
+  const named = new Set([
+    ...manifest.files.flatMap(({ fulls }) => fulls.map(({ key }) => key)),
+    ...manifest.merged.map(({ key }) => key),
+  ]);
+  for (const folder of COUNTED) {
+    for await (const { key } of store.list(folder)) {
+      if (Number.parseInt(key.slice(folder.length), 10) >= first) break;
+      if (!named.has(key) && !(await store.remove(key))) break;
+    }
+  }
+}

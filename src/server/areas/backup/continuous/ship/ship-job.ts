@@ -2,13 +2,13 @@ import { systemClock } from "../../../../../kernel/clock.ts";
 import { reasonOf } from "../../../../../kernel/errors.ts";
 import { systemIds } from "../../../../../kernel/ids.ts";
 import { serveJobs } from "../../../../db/processes/program.ts";
-import { Displaced, ForeignPlace } from "../store/owner.ts";
+import { Displaced, ForeignPlace, WeakStore } from "../store/owner.ts";
 import { partsOf } from "./disk.ts";
 import { type PassRequest, Shipper } from "./shipper.ts";
 
-/** Why a pass has failed: another server has the place, or anything else, which may pass. */
+/** Why a pass has failed: another server has the place, the store is none for it, or anything else, which may pass. */
 export interface PassFailure {
-  kind: "foreign" | "displaced" | "other";
+  kind: "foreign" | "displaced" | "weak" | "other";
   message: string;
 }
 
@@ -26,8 +26,13 @@ export function start(): void {
       return shipper.pass(request);
     },
     failureOf(cause): PassFailure {
-      const kind = cause instanceof Displaced ? "displaced" : cause instanceof ForeignPlace ? "foreign" : "other";
-      return { kind, message: reasonOf(cause) };
+      return { kind: kindOf(cause), message: reasonOf(cause) };
     },
   });
+}
+
+function kindOf(cause: unknown): PassFailure["kind"] {
+  if (cause instanceof Displaced) return "displaced";
+  if (cause instanceof ForeignPlace) return "foreign";
+  return cause instanceof WeakStore ? "weak" : "other";
 }

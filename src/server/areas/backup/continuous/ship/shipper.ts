@@ -27,12 +27,12 @@ import {
   SEGMENT_MAX_BYTES,
   SEGMENTS_LISTED_MAX,
 } from "../limits.ts";
-import { claimPlace, requireClaim } from "../store/owner.ts";
+import { claimPlace, isDisplaced, requireClaim } from "../store/owner.ts";
 import type { StorePlace } from "../store/store.ts";
 import { Bases } from "./bases.ts";
 import type { ShipParts } from "./disk.ts";
 import { Merger } from "./merger.ts";
-import { takeOutdated } from "./retention.ts";
+import { removeLeft, takeOutdated } from "./retention.ts";
 import { type BuiltSegment, SegmentBuilder } from "./segment.ts";
 import { TrackedFiles } from "./tracked.ts";
 import type { Cut } from "./tracked-file.ts";
@@ -77,6 +77,8 @@ export interface PassAnswer {
   broken: string[];
   /** Problems of steps that will be tried again. */
   problems: string[];
+  /** Another server that was noticed, and stores no more; null: none. */
+  notice: string | null;
   verifiedAt: number | null;
   /** Whether the first copy of every file is stored. */
   isComplete: boolean;
@@ -98,6 +100,9 @@ interface OpenDeps {
 export class Shipper {
   readonly #deps: ShipperDeps;
   readonly #incarnation: string;
+  /** The incarnation that stored before; "": none. */
+  readonly #former: string;
+  #notice: string | null = null;
   readonly #archive: Archive;
   readonly #tracked: TrackedFiles;
   readonly #plain: ReturnType<ShipParts["plain"]>;
@@ -125,11 +130,12 @@ export class Shipper {
 
   private constructor(
     deps: ShipperDeps & ShipParts & OpenDeps,
-    opened: { archive: Archive; incarnation: string; wasAnothers: boolean },
+    opened: { archive: Archive; incarnation: string; wasAnothers: boolean; former: string },
   ) {
     this.#deps = deps;
     this.#archive = opened.archive;
     this.#incarnation = opened.incarnation;
+    this.#former = opened.former;
     const { archive } = opened;
     const { store, disk, tables, ids, clock, bases = new Bases(BASES_MAX_BYTES) } = deps;
     this.#prunedAt = clock.now();
@@ -164,10 +170,14 @@ export class Shipper {
     const { owner, server, keepDays } = settings;
     const { store, clock, ids } = deps;
     const incarnation = ids.uuid().slice(0, 13).replace("-", "");
-    const { wasAnothers } = await claimPlace(store, { owner, incarnation, server }, { takeOver, isFirst, clock });
+    const { wasAnothers, former } = await claimPlace(
+      store,
+      { owner, incarnation, server },
+      { takeOver, isFirst, clock },
+    );
     const archive = (await loadArchive(store)) ?? new Archive(emptyManifest());
     Object.assign(archive.manifest, { incarnation, keepDays });
-    const shipper = new Shipper({ ...deps, settings }, { archive, incarnation, wasAnothers });
+    const shipper = new Shipper({ ...deps, settings }, { archive, incarnation, wasAnothers, former });
     await shipper.#storeManifest();
     return shipper;
   }
@@ -200,7 +210,8 @@ export class Shipper {
     const hasMore = !this.#isCompared || !this.#tracked.areReady || !this.#builder.isEmpty;
     const { verifiedAt } = manifest;
     const isComplete = manifest.from !== null;
-    return { uploads: this.#uploads, hasMore, broken: this.#broken, problems: this.#problems, verifiedAt, isComplete };
+    const [uploads, broken, problems, notice] = [this.#uploads, this.#broken, this.#problems, this.#notice];
+    return { uploads, hasMore, broken, problems, notice, verifiedAt, isComplete };
   }
 
   /** Takes the records of one file. */
@@ -356,12 +367,25 @@ export class Shipper {
     if (isPruning) this.#prunedAt = cut.at;
     await this.#listSegments();
     await this.#storeManifest();
-    for (const key of outdated) {
-      await this.#deps.store.remove(key).catch((cause: unknown) => {
-        // An object lock refuses it until its time.
-        this.#problems.push(`${key} could not be removed: ${reasonOf(cause)}`);
-      });
+    await this.#remove(outdated, { isPruning });
+    await this.#lookForFormer();
+  }
+
+  async #remove(outdated: readonly string[], { isPruning }: { isPruning: boolean }): Promise<void> {
+    const { store } = this.#deps;
+    try {
+      for (const key of outdated) await store.remove(key);
+      if (isPruning) await removeLeft(store, this.#archive.manifest);
+    } catch (cause) {
+      this.#problems.push(`objects that nothing needs could not be removed: ${reasonOf(cause)}`);
     }
+  }
+
+  /** Looks whether the server that stored here before was running still, and has noticed this one. */
+  async #lookForFormer(): Promise<void> {
+    if (this.#notice !== null || this.#former === "" || !(await isDisplaced(this.#deps.store, this.#former))) return;
+    this.#notice =
+      "another server with a copy of this data directory was storing here; it has stopped, and this one goes on";
   }
 
   /** Moves the oldest segments of a long manifest to an index. */

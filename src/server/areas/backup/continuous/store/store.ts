@@ -41,9 +41,14 @@ export interface Store {
   /** Stores an object, whole or not at all. */
   put(key: string, bytes: Uint8Array<ArrayBuffer>): Promise<void>;
   putFile(key: string, path: string): Promise<void>;
+  /** Reads a small object with the tag of its version; null: there is none. */
+  readTagged(key: string): Promise<{ text: string; tag: string } | null>;
+  /** Replaces the version of an object with this tag; null: stores it if there is none. false: there is another version. */
+  putIf(key: string, bytes: Uint8Array<ArrayBuffer>, tag: string | null): Promise<boolean>;
   /** Lists the objects whose keys begin with `prefix`. */
   list(prefix: string): AsyncGenerator<StoredObject>;
-  remove(key: string): Promise<void>;
+  /** Removes an object. false: the store refuses it, as a lock of objects does until its time. */
+  remove(key: string): Promise<boolean>;
 }
 
 export type StorePlace = BackupsPlace;
@@ -112,9 +117,29 @@ function createFolder(folder: string): Store {
     },
     put: async (key, bytes) => place(key, (path) => writeFileSync(path, bytes, { mode: OWNER_ONLY })),
     putFile: async (key, source) => place(key, (path) => copyFileSync(source, path)),
+    readTagged: async (key) => versionIn(join(folder, key)),
+    async putIf(key, bytes, tag) {
+      if ((versionIn(join(folder, key))?.tag ?? null) !== tag) return false;
+      place(key, (path) => writeFileSync(path, bytes, { mode: OWNER_ONLY }));
+      return true;
+    },
     list: (prefix) => listed(prefix.replace(/\/$/, "")),
-    remove: (key) => rm(join(folder, key), { force: true }),
+    async remove(key) {
+      await rm(join(folder, key), { force: true });
+      return true;
+    },
   };
+}
+
+/** Reads a small file, whose hash is the tag of its version; null: there is none. */
+function versionIn(path: string): { text: string; tag: string } | null {
+  try {
+    const text = readFileSync(path, "utf8");
+    return { text, tag: new Bun.CryptoHasher("sha256").update(text).digest("hex") };
+  } catch (cause) {
+    if (isMissing(cause)) return null;
+    throw cause;
+  }
 }
 
 function createObjectStore(store: ObjectStore, clock: Clock): Store {
@@ -167,12 +192,22 @@ function createObjectStore(store: ObjectStore, clock: Clock): Store {
         after = page.next;
       } while (after !== null);
     },
-    remove: (key) => explained(objects.remove(prefix + key)),
+    readTagged: (key) => explained(objects.readTagged(prefix + key)),
+    putIf: (key, bytes, tag) => explained(objects.putIf(prefix + key, bytes, tag, { retries: S3_RETRIES })),
+    async remove(key) {
+      try {
+        await objects.remove(prefix + key);
+        return true;
+      } catch (cause) {
+        if (codeOf(cause) === "AccessDenied") return false;
+        throw failed(cause);
+      }
+    },
   };
 }
 
-const isNoSuchKey = (cause: unknown): boolean =>
-  cause instanceof Error && "code" in cause && cause.code === "NoSuchKey";
+const codeOf = (cause: unknown): unknown => (cause instanceof Error && "code" in cause ? cause.code : null);
+const isNoSuchKey = (cause: unknown): boolean => codeOf(cause) === "NoSuchKey";
 
 const failed = (cause: unknown): BackupError =>
   new BackupError(`The object store failed: ${reasonOf(cause)}`, { cause });
