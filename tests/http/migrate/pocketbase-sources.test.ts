@@ -1,3 +1,4 @@
+import { Database } from "bun:sqlite";
 import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -99,4 +100,32 @@ test("[MG7] a release before 0.23 is moved, with its rules, accounts and files",
   expect([(await insert({})).status, (await insert({ size: 4 })).status]).toEqual([201, 403]);
   const user = await platform.service.get(`/api/db/shared/tables/users/${ada}`);
   expect(user.body).toMatchObject({ username: "ada" });
+});
+
+test("[MG25] without an auth collection nobody signs up", async () => {
+  const pb = await serverOf();
+  expect((await pb.superuser.delete("/api/collections/users")).status).toBe(204);
+  await pb.collection({ name: "films", type: "base", listRule: '@request.auth.id != ""', viewRule: "" });
+  const platform = await platformOf(pb.folder);
+  const account = { email: "eve@example.com", password: PASSWORD };
+  expect((await platform.post("/api/auth/signup", account)).status).toBe(403);
+});
+
+test("[MG8] no text of the source becomes code of the config", async () => {
+  const pb = await serverOf();
+  await pb.collection({
+    name: "films",
+    type: "base",
+    fields: [{ name: "kind", type: "select", values: ['"]; process.exit(9); //', "plain"] }],
+  });
+  await pb.stop();
+  // PocketBase refuses such a rule; whoever hands over a backup may have written it.
+  using database = new Database(join(pb.folder, "data.db"));
+  database.run("UPDATE _collections SET listRule = ?1, viewRule = ?1 WHERE name = 'films'", [
+    "\u00a7\u2028process.exit(9)\u2028//",
+  ]);
+  const { config } = await moved(pb.folder);
+  const lines = config.split(/[\n\r\u2028\u2029]/).filter((line) => line.includes("process.exit"));
+  expect(lines.length).toBeGreaterThan(1);
+  for (const line of lines) expect(line.trim()).toMatch(/^\/\/ |^kind: \{ type: "string", enum: \[/);
 });

@@ -30,6 +30,8 @@ export interface Member {
 
 const WIDTH = 120;
 const INDENT = "  ";
+/** Ends of lines in JavaScript: behind one of these, the text of a source would be code. */
+const LINE_ENDS = /[\n\r\u2028\u2029]+/g;
 const NAME = /^[A-Za-z_$][\w$]*$/;
 
 export const quoted = (text: string): string => JSON.stringify(text);
@@ -104,7 +106,7 @@ export function render(code: Code, depth = 0, column = 0): string {
   }
   const indent = INDENT.repeat(depth + 1);
   const lines = code.items.flatMap(({ code: item, comments = [] }) => [
-    ...comments.map((comment) => `${indent}// ${comment}`),
+    ...comments.map((comment) => `${indent}// ${comment.replace(LINE_ENDS, " ")}`),
     `${indent}${render(item, depth + 1, indent.length)}${code.end ?? ","}`,
   ]);
   return [code.open, ...lines, `${INDENT.repeat(depth)}${code.close}`].join("\n");

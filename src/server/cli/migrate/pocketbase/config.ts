@@ -160,7 +160,8 @@ function authMember(parts: WritingParts, variables: Map<string, string>): Member
   const { plan, providers, rulesOf, indexesOf, signIn, source } = parts;
   const mail = mailMember(source, variables);
   const { users } = plan;
-  if (users === null) return mail.length === 0 ? [] : [{ name: "auth", value: objectCode(mail) }];
+  // Without accounts there, whoever signs up here would be a caller whom no rule has expected.
+  if (users === null) return [{ name: "auth", value: objectCode([{ name: "signup", value: "false" }, ...mail]) }];
   const rules = rulesOf(users);
   const { otp } = users.collection.options;
   const table: Member[] = [
