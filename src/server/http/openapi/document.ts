@@ -1,3 +1,4 @@
+import { isJsonObject } from "../../../kernel/json/json.ts";
 import { VERSION } from "../../../kernel/version.ts";
 import type { Principal } from "../../access/principal.ts";
 import { maySeeSchema, type SchemaEndpoint } from "../../access/service-key-right.ts";
@@ -69,7 +70,7 @@ async function writeDocument(
   const declared = hasTables ? tables?.describe() : undefined;
   const ofConfig = hasTables ? await functions?.() : undefined;
   const documented = endpoints.filter(({ declaration }) => declaration.isDocumented !== false);
-  return JSON.stringify({
+  const described = {
     // 3.1 accepts JSON Schema unchanged: null, const and patterns of property names included.
     openapi: "3.1.0",
     info: { title: "Platform", version: VERSION, description: "A whole backend in one executable." },
@@ -82,8 +83,31 @@ async function writeDocument(
         serviceKey: { type: "apiKey", in: "header", name: "X-Platform-Service-Key" },
       },
     },
-  });
+  };
+  return JSON.stringify(described, (_, value: unknown) => forGenerators(value));
 }
+
+/** Returns a schema in the words that generators of clients know: `additionalProperties` for any name, `enum` for constants. */
+function forGenerators(value: unknown): unknown {
+  if (!isJsonObject(value)) return value;
+  const { patternProperties, anyOf, ...others } = value;
+  if (isJsonObject(patternProperties) && others["properties"] === undefined) {
+    const [[pattern, schema] = [], ...more] = Object.entries(patternProperties);
+    if (pattern === ANY_NAME && more.length === 0) return { ...others, additionalProperties: schema };
+  }
+  if (!Array.isArray(anyOf) || others["type"] !== undefined) return value;
+  const constants = anyOf.flatMap((one) =>
+    isJsonObject(one) && one["type"] === "string" && "const" in one && Object.keys(one).length === 2
+      ? [one["const"]]
+      : [],
+  );
+  return constants.length === 0 || constants.length < anyOf.length
+    ? value
+    : { ...others, type: "string", enum: constants };
+}
+
+/** Pattern of TypeBox's records. */
+const ANY_NAME = "^.*$";
 
 function pathsOf(endpoints: readonly Endpoint[]): Record<string, Record<string, unknown>> {
   const paths: Record<string, Record<string, unknown>> = {};

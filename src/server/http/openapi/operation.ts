@@ -32,14 +32,17 @@ export function operationOf({ route, declaration }: Endpoint): Record<string, un
 /** Returns the path in OpenAPI's form: `/api/kv/{namespace}`. */
 export const documentedPath = (endpoint: Endpoint): string => pathOf(endpoint.route).replace(/:(\w+)\+?/g, "{$1}");
 
-/** Names the operation as Elysia's plugin does: `getApiStorageByBucketByKeyMetadata`. */
+/** Names the operation as Elysia's plugin does, in letters and digits: `getApiStorageByBucketByKeyMetadata`. */
 export function operationIdOf(endpoint: Endpoint): string {
   const words = documentedPath(endpoint)
     .split("/")
     .filter((word) => word !== "");
   const capitalized = (word: string) => word.charAt(0).toUpperCase() + word.slice(1);
   const named = words.map((word) => (word.startsWith("{") ? `By${capitalized(word.slice(1, -1))}` : capitalized(word)));
-  return methodOf(endpoint.route).toLowerCase() + named.join("");
+  return (
+    methodOf(endpoint.route).toLowerCase() +
+    named.join("").replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase())
+  );
 }
 
 function parametersOf({ path = {}, query = {}, otherQuery, headers = [] }: Endpoint["declaration"]): object[] {
