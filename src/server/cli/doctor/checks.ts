@@ -11,7 +11,8 @@ import { type Finding, finding, openDatabase, type Patient } from "./patient.ts"
 
 export interface DoctorCheck {
   name: string;
-  look(patient: Patient): Finding | Promise<Finding>;
+  /** null: there is nothing to check. */
+  look(patient: Patient): Finding | null | Promise<Finding | null>;
 }
 
 async function checkDisk({ dataDirectory }: Patient): Promise<Finding> {

@@ -6,19 +6,25 @@ import { dataOption } from "../options.ts";
 import { printAnswer } from "../output.ts";
 import { DOCTOR_CHECKS, type DoctorCheck } from "./checks.ts";
 import { type Finding, finding, type Patient } from "./patient.ts";
+import { checkPlace } from "./place.ts";
 
 const EXIT_UNHEALTHY = 1;
 
 export const doctorCommand = new Command("doctor")
   .description("Looks for what is wrong in a data directory, beside a running or a stopped server; changes nothing")
   .addOption(dataOption)
+  .option(
+    "--config <FILE>",
+    "A config whose backups.continuous is checked too: everything that the newest moment needs",
+  )
   .option("--json", "Print one JSON object")
-  .action(async ({ data, json = false }) => {
+  .action(async ({ data, config, json = false }) => {
     requireDataDirectory(data);
     const isRunning = isInUse(data);
     const checks: Record<string, Finding> = {};
-    for (const { name, look } of DOCTOR_CHECKS) {
+    for (const { name, look } of config === undefined ? DOCTOR_CHECKS : [...DOCTOR_CHECKS, placeCheck(config)]) {
       const finding = await examined(look, { dataDirectory: data, isRunning });
+      if (finding === null) continue;
       checks[name] = finding;
       if (!json) await printAnswer(lineOf(name, finding));
     }
@@ -30,8 +36,10 @@ export const doctorCommand = new Command("doctor")
     if (!isHealthy) process.exitCode = EXIT_UNHEALTHY;
   });
 
-/** Runs a check. One that throws, such as for an unreadable `system.db`, becomes a finding: the others still run. */
-async function examined(look: DoctorCheck["look"], patient: Patient): Promise<Finding> {
+const placeCheck = (config: string): DoctorCheck => ({ name: "continuous", look: () => checkPlace(config) });
+
+/** Runs a check; null: there is nothing that it could check. One that throws, such as for an unreadable `system.db`, becomes a finding: the others still run. */
+async function examined(look: DoctorCheck["look"], patient: Patient): Promise<Finding | null> {
   try {
     return await look(patient);
   } catch (cause) {
