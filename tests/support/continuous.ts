@@ -32,7 +32,7 @@ export async function requireEqualRestore(
   if (!existsSync(join(dataDirectory, SYSTEM_FILE))) return;
   const { bavail, bsize } = statfsSync(dataDirectory);
   if (bavail * bsize < DISK_FREE_MIN_BYTES) return;
-  const copy = join(directory, "continuous-copy");
+  const copy = join(directory, `continuous-copy-${Bun.nanoseconds()}`);
   const child = Bun.spawn([...command, "restore", join(directory, STORE), "--data", copy], {
     stdin: "ignore",
     stdout: "ignore",

@@ -41,7 +41,12 @@ function ahead(restored: string, data: string): string[] {
     const stored = commitOf(join(restored, path));
     if (stored === null || stored.number === 0) return [];
     const copy = copied(data, path, target);
-    const live = commitOf(copy);
+    let live: Commit | null = null;
+    try {
+      live = commitOf(copy);
+    } catch (cause) {
+      return [`${path}: the store has commit ${stored.number}, and the directory cannot be read: ${cause}`];
+    }
     if (live === null) return [`${path}: the store has commit ${stored.number}, and the directory none`];
     if (stored.number > live.number)
       return [`${path}: the store has commit ${stored.number}, the directory ${live.number}`];

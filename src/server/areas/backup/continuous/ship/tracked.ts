@@ -117,6 +117,8 @@ export class TrackedFiles {
     const stored = archive.byPath(path);
     // A record that comes again is older than the file that has the name now.
     if (file !== undefined && file.lastOpenedPlace > place) return;
+    // A comparison has found the later file already, and ended the one that this is about.
+    if ((file?.chain?.last?.place ?? 0) > place) return;
     if (stored !== undefined && stored.last.place > place) return;
     const isAgreed = file === undefined ? this.#endings.wasClosed(stored) : file.state === "ready";
     this.#files.delete(path);

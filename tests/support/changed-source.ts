@@ -1,0 +1,30 @@
+import { cpSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { temporaryDirectory } from "./platform.ts";
+
+const ROOT = resolve(import.meta.dir, "../..");
+const COPIED = ["src", "schema", "package.json", "tsconfig.json"];
+
+/** A place in a source file, by its text. */
+export interface SourceChange {
+  file: string;
+  from: string;
+  to: string;
+}
+
+/**
+ * Copies the sources and changes them, so that a test can show that it fails without a rule: the program itself has no switch. Returns
+ * the command that runs them. Errors: a text is not there, or more than once.
+ */
+export function changedSource(changes: readonly SourceChange[]): string[] {
+  const directory = temporaryDirectory();
+  for (const name of COPIED) cpSync(join(ROOT, name), join(directory, name), { recursive: true });
+  symlinkSync(join(ROOT, "node_modules"), join(directory, "node_modules"));
+  for (const { file, from, to } of changes) {
+    const path = join(directory, file);
+    const parts = readFileSync(path, "utf8").split(from);
+    if (parts.length !== 2) throw new Error(`${file} has the text ${parts.length - 1} times: ${from}`);
+    writeFileSync(path, parts.join(to));
+  }
+  return [process.execPath, "--no-env-file", join(directory, "src/main.ts")];
+}
