@@ -158,6 +158,7 @@ export const mfaRecoveryCodes = sqliteTable(
 /**
  * Accounts elsewhere (OAuth, OpenID Connect) that sign in here. `emailVerified`: whether the provider has said that the user's
  * present address is verified there. `validFrom`: tokens of an issuer are valid that were issued later.
+ * `tokens`: those of the provider, encrypted.
  */
 export const identities = sqliteTable(
   "identities",
@@ -171,6 +172,7 @@ export const identities = sqliteTable(
     lastSignInAt: integer().notNull(),
     emailVerified: integer({ mode: "boolean" }).notNull().default(true),
     validFrom: integer().notNull().default(0),
+    tokens: text(),
   },
   (table) => [unique().on(table.provider, table.subject), index("identities_userId").on(table.userId)],
 );

@@ -28,6 +28,7 @@ import system18 from "./system/0018_asked_changes.sql" with { type: "text" };
 import system19 from "./system/0019_merged_accounts.sql" with { type: "text" };
 import system20 from "./system/0020_merged_claims.sql" with { type: "text" };
 import system21 from "./system/0021_issuers.sql" with { type: "text" };
+import system22 from "./system/0022_provider_tokens.sql" with { type: "text" };
 import tables1 from "./tables/0001_server.sql" with { type: "text" };
 import tables2 from "./tables/0002_instants.sql" with { type: "text" };
 import vectorize1 from "./vectorize/0001_index.sql" with { type: "text" };
@@ -84,6 +85,7 @@ export const systemLayout: FileLayout = {
     system19,
     system20,
     system21,
+    system22,
   ],
   unversioned: "SELECT count(*) FROM _migrations",
 };

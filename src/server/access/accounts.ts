@@ -1,6 +1,7 @@
 import type { Millis } from "../../kernel/clock.ts";
 import { requireJsonSize } from "../../kernel/fields.ts";
 import type { JsonObject } from "../../kernel/json/json.ts";
+import type { ProviderToken } from "../config/app/users.ts";
 import type { SignInMeans } from "../config/shapes/sign-in.ts";
 import type { ImportedUser, User, UserChanges, UserEntry, UserInvitation } from "../config/shapes/users.ts";
 import type { AcceptedInvitation } from "../config/types.ts";
@@ -113,6 +114,8 @@ export interface Accounts {
   sendMail(id: string, mail: AccountMail, redirectUrl: string | null, by: Actor): Promise<void>;
   /** Removes all MFA factors and recovery codes. Errors: 404. */
   removeFactors(id: string, by: Actor): Promise<void>;
+  /** See `app.users.providerToken`. */
+  providerToken(id: string, provider: string): Promise<ProviderToken | null>;
   /** Returns the user's sessions and means to sign in. Errors: 404. */
   means(id: string): SignInMeans;
   /** Ends a session, or removes an identity or a passkey, even the last way to sign in. Errors: 404 if it is not this user's. */

@@ -43,6 +43,7 @@ import { TokenSigner } from "./means/tokens.ts";
 import { type OwnServer, pagesEndpoints } from "./pages/index.ts";
 import { createAccounts } from "./service/accounts.ts";
 import { createIssuers } from "./service/issuers.ts";
+import { OAuthProviders } from "./service/oauth-providers.ts";
 import type { AuthDeps } from "./sessions/deps.ts";
 import { AccountFile } from "./store/account-file.ts";
 import { settleAddressForms } from "./store/address-forms.ts";
@@ -112,8 +113,10 @@ export async function createAuthArea(deps: AuthAreaDeps): Promise<AuthArea> {
   const signUpLimiter = createRateLimiter(rateLimits?.signup ?? RATE_LIMITS.signup, clock);
   const { phones } = config;
   const texts = phones === undefined ? null : new Texts({ ...deps, config: phones, appName: auth.appName });
+  const providers = new OAuthProviders(config.oauth ?? {}, clock.now);
   const endpointDeps: EndpointDeps = {
     ...auth,
+    providers,
     captcha: new Captcha({ config: config.captcha, isDrill: deps.isDrill, clock, logger }),
     authLimit: authLimiter.hit,
     signUpLimit(network) {
@@ -127,7 +130,7 @@ export async function createAuthArea(deps: AuthAreaDeps): Promise<AuthArea> {
 
   return {
     sessions,
-    accounts: createAccounts(auth),
+    accounts: createAccounts(auth, providers),
     tokenKeys,
     issuers: config.issuers === undefined ? null : createIssuers(auth, config.issuers),
     mail: createMailAccessor(mailer),

@@ -178,6 +178,8 @@ export const PROVIDER_METADATA_TTL_MS = 24 * HOUR_MS;
 export const APPLE_SECRET_TTL_SECONDS = 300;
 /** A code that an app redeems for a session, or to link an identity. */
 export const OAUTH_CODE_TTL_MS = MINUTE_MS;
+/** A token of a provider is refreshed when it ends within this time. */
+export const PROVIDER_TOKEN_MARGIN_MS = MINUTE_MS;
 /** Time between two readings of an issuer's keys for tokens with an unknown one, and after a failure. */
 export const ISSUER_KEYS_PAUSE_MS = 5 * SECOND_MS;
 /** After this an issuer's keys are read again: one that is withdrawn signs nothing any more. */

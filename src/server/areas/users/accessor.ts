@@ -55,6 +55,7 @@ export function createUsersAccessor(accounts: Accounts, passwordMinLength: numbe
       updateUser(accounts, id, changesParser.parse(jsonCopy({ ...changes })), SERVER_ACTOR),
     delete: async (id) => accounts.remove(id, SERVER_ACTOR),
     setClaims: async (id, claims) => setClaims(accounts, id, jsonCopy({ ...claims }), SERVER_ACTOR),
+    providerToken: (id, provider) => accounts.providerToken(id, provider),
     revokeSessions: async (id) => accounts.revoke(id, SERVER_ACTOR),
     async auth(id) {
       const account = accounts.get(id);

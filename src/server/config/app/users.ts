@@ -4,6 +4,13 @@ import type { InvitationOptions, NewUser, User, UserChanges } from "../shapes/us
 
 export type { InvitationOptions, NewUser, User, UserChanges };
 
+/** A token of a user at a provider of OAuth. */
+export interface ProviderToken {
+  accessToken: string;
+  /** ISO 8601; null: the provider does not say. */
+  expiresAt: string | null;
+}
+
 /**
  * The users, without rules. Arguments are validated like the administration's requests: an `AppError` with its status describes the
  * problem. A promise resolves when the change is on disk and in effect.
@@ -34,6 +41,11 @@ export interface UsersAccessor {
   setClaims(id: string, claims: JsonObject): Promise<void>;
   /** Ends every session of the user. Errors: 404. */
   revokeSessions(id: string): Promise<void>;
+  /**
+   * Returns the token of the user at a provider whose config has `keepTokens`, refreshed where it ends within a minute; null without one,
+   * and where the provider takes it no more. Errors: 502 where the provider does not answer.
+   */
+  providerToken(id: string, provider: string): Promise<ProviderToken | null>;
   /** Returns what a rule receives for a request of this user, with the current custom claims; null for an unknown or disabled user. */
   auth(id: string): Promise<Auth | null>;
 }

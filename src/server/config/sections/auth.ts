@@ -85,6 +85,8 @@ const Provider = Type.Object({
   privateKey: Type.Optional(secretText()),
   /** Further client ids whose ID tokens are taken, such as those of apps on phones. */
   clientIds: Type.Optional(list(text())),
+  /** Whether the provider's tokens are kept for `app.users.providerToken`, and what refreshes them is asked for; false by default. */
+  keepTokens: Type.Optional(Type.Boolean()),
   /** A provider with OAuth 2 alone: where the browser is sent to. */
   authorizationUrl: Type.Optional(url("https", "http")),
   /** Its token endpoint. */

@@ -13,7 +13,7 @@ import { ID_TOKEN_MAX_CHARACTERS, OAUTH_STATE_TTL_MS } from "../limits.ts";
 import { identitiesOf, removeIdentity } from "../service/identities.ts";
 import { beginLink, beginOAuth, type Finished, finishOAuth } from "../service/oauth.ts";
 import { redeemCode, redeemLink, signInByToken } from "../service/oauth-codes.ts";
-import { OAuthProviders } from "../service/oauth-providers.ts";
+import type { OAuthProviders } from "../service/oauth-providers.ts";
 import { callerOf, clientOf, type EndpointDeps, Ok, ofUsers, SignedIn, Token } from "./parts.ts";
 
 const COOKIE_HASH_CHARACTERS = 16;
@@ -23,7 +23,7 @@ const FORM_TIMEOUT_MS = 10 * SECOND_MS;
 const OF_PROVIDER = { provider: "A provider declared under `auth.oauth`" };
 
 export function oauthEndpoints(deps: EndpointDeps): readonly Endpoint[] {
-  const providers = new OAuthProviders(deps.config.oauth ?? {}, deps.clock.now);
+  const { providers } = deps;
   return [
     begin(deps, providers),
     finish(deps, providers),

@@ -14,6 +14,7 @@ import {
 } from "../limits.ts";
 import type { Captcha } from "../means/captcha.ts";
 import { redirectField } from "../means/redirect.ts";
+import type { OAuthProviders } from "../service/oauth-providers.ts";
 import { confirmPassword } from "../service/passwords.ts";
 import type { AuthDeps, Client, CodeFor } from "../sessions/deps.ts";
 import type { Caller } from "../store/account-file.ts";
@@ -26,6 +27,7 @@ const LANGUAGES_READ_MAX = 10;
 /** The parts that all endpoints need. */
 export interface EndpointDeps extends AuthDeps {
   captcha: Captcha;
+  providers: OAuthProviders;
   /** Counts one request of this network in the rate limit group `auth`. */
   authLimit: (network: string) => void;
   /** Counts it in the groups `auth` and `signup`. */

@@ -7,11 +7,11 @@ import type { ProviderClient } from "./requests.ts";
 
 export function createProviderClient(name: string, config: OAuthProvider, now: () => number): ProviderClient {
   if (config.issuer !== undefined) return createOidcClient(config, ownIssuer(config.issuer), now);
-  if (config.authorizationUrl !== undefined) return createPlainClient(config, ownAddresses(config));
+  if (config.authorizationUrl !== undefined) return createPlainClient(config, ownAddresses(config), now);
   const known = KNOWN_PROVIDERS.find((one) => one === name);
   if (known === undefined) throw new Error(`the check of the config let "${name}" pass without an issuer`);
   const row = KNOWN[known];
-  return "oidc" in row ? createOidcClient(config, row.oidc, now) : createPlainClient(config, row.plain);
+  return "oidc" in row ? createOidcClient(config, row.oidc, now) : createPlainClient(config, row.plain, now);
 }
 
 const ownIssuer = (issuer: string): OidcRow => ({ issuer, scopes: ["openid", "email", "profile"] });

@@ -4,6 +4,19 @@ import { isSet, joinedName, memberOf, objectsOf, type RawProfile } from "./profi
 // The table of providers: addresses, scopes, and how each describes a user. An address counts as verified only where the provider
 // says so of this very address.
 
+/** Scopes and parameters that ask for a refresh token. */
+export interface Offline {
+  scopes?: readonly string[];
+  parameters?: Readonly<Record<string, string>>;
+}
+
+/** Returns what asks for a refresh token, where the config keeps tokens; nothing otherwise. */
+export const offlineOf = (
+  { keepTokens }: { keepTokens?: boolean },
+  { offline }: { offline?: Offline },
+  usual: Offline = {},
+): Required<Offline> => ({ scopes: [], parameters: {}, ...(keepTokens === true ? (offline ?? usual) : {}) });
+
 /** A provider with OpenID Connect: its ID token says who the user is. */
 export interface OidcRow {
   /** The issuer; `{tenant}` is replaced by the tenant of the config. */
@@ -11,6 +24,8 @@ export interface OidcRow {
   scopes: readonly string[];
   /** Further parameters of the address that the browser is sent to. */
   parameters?: Readonly<Record<string, string>>;
+  /** Asks for a refresh token; the scope `offline_access` by default. */
+  offline?: Offline;
   /** Whether the provider puts the nonce into its ID tokens; true by default. Without it, PKCE or the client's secret binds the code. */
   hasNonce?: boolean;
   /** Whether the provider takes a PKCE challenge; true by default. */
@@ -43,6 +58,8 @@ export interface PlainRow {
   /** Separator of scopes; a space by default. */
   separator?: string;
   parameters?: Readonly<Record<string, string>>;
+  /** Asks for a refresh token; nothing by default. */
+  offline?: Offline;
   /** Name of the client id in requests; `client_id` by default. */
   clientIdName?: string;
   /** Authentication of the client at the token endpoint; in the form by default. */
@@ -62,13 +79,19 @@ const from =
   (): readonly ProfileRequest[] => [{ url, headers }];
 
 const OIDC = {
-  google: { issuer: "https://accounts.google.com", scopes: ["openid", "email", "profile"] },
+  google: {
+    issuer: "https://accounts.google.com",
+    scopes: ["openid", "email", "profile"],
+    // A refresh token comes with a consent alone.
+    offline: { parameters: { access_type: "offline", prompt: "consent" } },
+  },
   gitlab: { issuer: "https://gitlab.com", scopes: ["openid", "email", "profile"] },
   // With scopes, the answer comes as a form that the user's browser posts.
   apple: {
     issuer: "https://appleid.apple.com",
     scopes: ["openid", "name", "email"],
     parameters: { response_mode: "form_post" },
+    offline: {},
   },
   microsoft: {
     issuer: "https://login.microsoftonline.com/{tenant}/v2.0",
@@ -80,8 +103,9 @@ const OIDC = {
     scopes: ["openid", "email", "profile"],
     hasNonce: false,
     hasPkce: false,
+    offline: {},
   },
-  slack: { issuer: "https://slack.com", scopes: ["openid", "email", "profile"], hasPkce: false },
+  slack: { issuer: "https://slack.com", scopes: ["openid", "email", "profile"], hasPkce: false, offline: {} },
   twitch: {
     issuer: "https://id.twitch.tv/oauth2",
     scopes: ["openid", "user:read:email"],
@@ -91,10 +115,12 @@ const OIDC = {
       }),
     },
     hasPkce: false,
+    offline: {},
   },
   salesforce: {
     issuer: "https://login.salesforce.com",
     scopes: ["openid", "email", "profile"],
+    offline: { scopes: ["refresh_token"] },
     isVerified: never,
   },
 } as const satisfies Partial<Record<KnownProvider, OidcRow>>;
@@ -149,6 +175,7 @@ const PLAIN = {
   x: {
     authorize: "https://x.com/i/oauth2/authorize",
     token: "https://api.x.com/2/oauth2/token",
+    offline: { scopes: ["offline.access"] },
     scopes: ["users.read", "tweet.read", "users.email"],
     secretIn: "header",
     requests: from("https://api.x.com/2/users/me?user.fields=profile_image_url,confirmed_email"),
@@ -267,6 +294,7 @@ const PLAIN = {
   dropbox: {
     authorize: "https://www.dropbox.com/oauth2/authorize",
     token: "https://api.dropboxapi.com/oauth2/token",
+    offline: { parameters: { token_access_type: "offline" } },
     scopes: ["account_info.read"],
     requests: () => [{ url: "https://api.dropboxapi.com/2/users/get_current_account", method: "POST" }],
     read: (user) => ({
@@ -305,6 +333,7 @@ const PLAIN = {
   reddit: {
     authorize: "https://www.reddit.com/api/v1/authorize",
     token: "https://www.reddit.com/api/v1/access_token",
+    offline: { parameters: { duration: "permanent" } },
     scopes: ["identity"],
     secretIn: "header",
     hasPkce: false,

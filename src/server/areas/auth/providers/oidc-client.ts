@@ -15,17 +15,21 @@ import {
 import { SECOND_MS } from "../../../../kernel/time/duration.ts";
 import type { OAuthProvider } from "../../../config/types.ts";
 import { APPLE_SECRET_TTL_SECONDS, PROVIDER_METADATA_TTL_MS, PROVIDER_TIMEOUT_SECONDS } from "../limits.ts";
-import type { OidcRow } from "./known.ts";
+import { type Offline, type OidcRow, offlineOf } from "./known.ts";
 import { isSet, type Profile, profileOf } from "./profile.ts";
 import {
   type ProviderClient,
   providerFetch,
+  refreshed,
   secretAsAsked,
   secretInForm,
   type TokenProfile,
   tokenFetch,
+  tokensFrom,
 } from "./requests.ts";
 
+/** The scope of OpenID Connect that asks for a refresh token. */
+const OFFLINE: Offline = { scopes: ["offline_access"] };
 const LOOPBACK = new Set(["127.0.0.1", "[::1]", "localhost"]);
 /** Algorithms with a public key: one that the client's secret signs could be made by everybody who has an app. */
 const SIGNED_BY_KEY = [
@@ -45,6 +49,7 @@ const SIGNED_BY_KEY = [
 export function createOidcClient(config: OAuthProvider, row: OidcRow, now: () => number): ProviderClient {
   const server = new URL(row.issuer.replace("{tenant}", config.tenant ?? "common"));
   const { hasNonce = true, hasPkce = true, isVerified = isVerifiedByClaim } = row;
+  const offline = offlineOf(config, row, OFFLINE);
   const configure = configurations(config, server, now);
 
   const profileFrom = (subject: string, claims: Record<string, unknown>): Profile =>
@@ -63,11 +68,12 @@ export function createOidcClient(config: OAuthProvider, row: OidcRow, now: () =>
       const configuration = await configure();
       return buildAuthorizationUrl(configuration, {
         redirect_uri: redirectUri,
-        scope: (config.scopes ?? row.scopes).join(" "),
+        scope: [...new Set([...(config.scopes ?? row.scopes), ...offline.scopes])].join(" "),
         state,
         ...(hasNonce ? { nonce } : {}),
         ...(hasPkce ? await challengeOf(verifier) : {}),
         ...row.parameters,
+        ...offline.parameters,
       });
     },
     async profile({ callback, state, nonce, verifier }) {
@@ -80,10 +86,13 @@ export function createOidcClient(config: OAuthProvider, row: OidcRow, now: () =>
       });
       const claims = tokens.claims();
       if (claims === undefined) throw new Error("the provider gave no ID token");
+      const kept = config.keepTokens === true ? { tokens: tokensFrom(tokens, now) } : {};
       const hasUserInfo = configuration.serverMetadata().userinfo_endpoint !== undefined;
-      if (claims["email"] !== undefined || !hasUserInfo) return profileFrom(claims.sub, claims);
-      return profileFrom(claims.sub, await fetchUserInfo(configuration, tokens.access_token, claims.sub));
+      if (claims["email"] !== undefined || !hasUserInfo) return { ...profileFrom(claims.sub, claims), ...kept };
+      const described = await fetchUserInfo(configuration, tokens.access_token, claims.sub);
+      return { ...profileFrom(claims.sub, described), ...kept };
     },
+    refresh: async (refreshToken) => refreshed(await configure(), refreshToken, now),
     async tokenProfile(idToken): Promise<TokenProfile> {
       const { issuer, jwks_uri: keysUrl } = (await configure()).serverMetadata();
       if (keysUrl === undefined) throw new Error("the provider publishes no keys");

@@ -71,7 +71,7 @@ const [state, nonce, verifier] = ["s".repeat(43), "n".repeat(43), "v".repeat(43)
 const callback = (query: string) => new URL(`https://api.example.com/callback?${query}`);
 
 test("[AU32] providers without OpenID Connect: state and PKCE are sent, and the profile is read from their API", async () => {
-  const client = createPlainClient(CONFIG, plain);
+  const client = createPlainClient(CONFIG, plain, Date.now);
   const url = await client.authorizationUrl({
     state,
     nonce,
@@ -92,7 +92,7 @@ test("[AU32] providers without OpenID Connect: state and PKCE are sent, and the 
 });
 
 test("[AU33] providers without OpenID Connect: another state, verifier or code is refused", async () => {
-  const client = createPlainClient(CONFIG, plain);
+  const client = createPlainClient(CONFIG, plain, Date.now);
   const attempt = (query: string, secret = verifier) =>
     client.profile({ callback: callback(query), state, nonce, verifier: secret }).then(
       () => "accepted",

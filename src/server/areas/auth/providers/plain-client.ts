@@ -10,17 +10,18 @@ import {
 } from "openid-client";
 import type { OAuthProvider } from "../../../config/types.ts";
 import { PROVIDER_TIMEOUT_SECONDS } from "../limits.ts";
-import type { PlainRow, ProfileRequest } from "./known.ts";
+import { offlineOf, type PlainRow, type ProfileRequest } from "./known.ts";
 import { challengeOf } from "./oidc-client.ts";
 import { profileOf } from "./profile.ts";
-import { type ProviderClient, secretInForm, tokenFetch } from "./requests.ts";
+import { type ProviderClient, refreshed, secretInForm, tokenFetch, tokensFrom } from "./requests.ts";
 
 const LOOPBACK = new Set(["127.0.0.1", "[::1]", "localhost"]);
 /** Member in which an ID token passes the library, which would check it as one of OpenID Connect. */
 const SET_ASIDE = "set_aside_id_token";
 
 /** Creates the client of a provider with OAuth 2 alone: its API says who the user is. */
-export function createPlainClient(config: OAuthProvider, row: PlainRow): ProviderClient {
+export function createPlainClient(config: OAuthProvider, row: PlainRow, now: () => number): ProviderClient {
+  const offline = offlineOf(config, row);
   const secret = config.clientSecret ?? "";
   const { hasPkce = true, clientIdName, separator = " ", passedOn = [] } = row;
   const metadata = {
@@ -44,7 +45,7 @@ export function createPlainClient(config: OAuthProvider, row: PlainRow): Provide
 
   return {
     async authorizationUrl({ redirectUri, state, verifier }) {
-      const scopes = config.scopes ?? row.scopes;
+      const scopes = [...new Set([...(config.scopes ?? row.scopes), ...offline.scopes])];
       const url = buildAuthorizationUrl(configuration, {
         redirect_uri: redirectUri,
         state,
@@ -52,6 +53,7 @@ export function createPlainClient(config: OAuthProvider, row: PlainRow): Provide
         ...(scopes.length > 0 ? { scope: scopes.join(separator) } : {}),
         ...(hasPkce ? await challengeOf(verifier) : {}),
         ...row.parameters,
+        ...offline.parameters,
       });
       if (clientIdName !== undefined) {
         url.searchParams.delete("client_id");
@@ -68,8 +70,10 @@ export function createPlainClient(config: OAuthProvider, row: PlainRow): Provide
       const granted = { accessToken, idToken: typeof idToken === "string" ? idToken : null, clientId: config.clientId };
       const answers: unknown[] = [];
       for (const request of row.requests(granted)) answers.push(await ask(accessToken, request));
-      return profileOf(row.read(...answers));
+      const profile = profileOf(row.read(...answers));
+      return config.keepTokens === true ? { ...profile, tokens: tokensFrom(tokens, now) } : profile;
     },
     tokenProfile: null,
+    refresh: (refreshToken) => refreshed(configuration, refreshToken, now),
   };
 }

@@ -11,6 +11,17 @@ export interface Profile {
   emailVerified: boolean;
   name: string | null;
   picture: string | null;
+  /** The provider's tokens, where the config keeps them. */
+  tokens?: ProviderTokens;
+}
+
+/** Tokens of a user at a provider. */
+export interface ProviderTokens {
+  accessToken: string;
+  /** null: the provider gives none. */
+  refreshToken: string | null;
+  /** Milliseconds since 1970; null: the provider does not say. */
+  expiresAt: number | null;
 }
 
 /** A profile as a row of the table of providers reads it: members of any type, checked by `profileOf`. */

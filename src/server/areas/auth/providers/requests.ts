@@ -1,9 +1,16 @@
-import { type ClientAuth, ClientSecretBasic, type CustomFetchOptions } from "openid-client";
+import {
+  type ClientAuth,
+  ClientSecretBasic,
+  type Configuration,
+  type CustomFetchOptions,
+  ResponseBodyError,
+  refreshTokenGrant,
+} from "openid-client";
 import { isJsonObject, type JsonObject } from "../../../../kernel/json/json.ts";
 import { SECOND_MS } from "../../../../kernel/time/duration.ts";
 import { outgoingFetch } from "../../../http/outgoing/call.ts";
 import { PROVIDER_ANSWER_MAX_BYTES, PROVIDER_TIMEOUT_SECONDS } from "../limits.ts";
-import type { Profile } from "./profile.ts";
+import type { Profile, ProviderTokens } from "./profile.ts";
 
 export interface Exchange {
   /** The callback's address as the provider called it, with its query. */
@@ -20,6 +27,34 @@ export interface ProviderClient {
   profile(exchange: Exchange): Promise<Profile>;
   /** Verifies an ID token that an app on a device has got; null where the provider has none. */
   tokenProfile: ((idToken: string) => Promise<TokenProfile>) | null;
+  /** Returns new tokens. Errors: `RefusedRefresh` where the provider takes the refresh token no more. */
+  refresh(refreshToken: string): Promise<ProviderTokens>;
+}
+
+/** The provider takes a refresh token no more: the user has withdrawn it, or it was used. */
+export class RefusedRefresh extends Error {}
+
+/** Refreshes tokens by the library. The old refresh token stays where the provider gives no new one. */
+export async function refreshed(
+  configuration: Configuration,
+  refreshToken: string,
+  now: () => number,
+): Promise<ProviderTokens> {
+  const answer = await refreshTokenGrant(configuration, refreshToken).catch((cause: unknown) => {
+    const isRefused = cause instanceof ResponseBodyError && cause.error === "invalid_grant";
+    throw isRefused ? new RefusedRefresh("the provider refuses the refresh token", { cause }) : cause;
+  });
+  return tokensFrom(answer, now, refreshToken);
+}
+
+/** Returns the tokens of an answer of the token endpoint. */
+export function tokensFrom(
+  answer: { access_token: string; refresh_token?: string; expires_in?: number },
+  now: () => number,
+  before: string | null = null,
+): ProviderTokens {
+  const { access_token: accessToken, refresh_token: refreshToken = before, expires_in: seconds } = answer;
+  return { accessToken, refreshToken, expiresAt: seconds === undefined ? null : now() + seconds * SECOND_MS };
 }
 
 export interface TokenProfile {

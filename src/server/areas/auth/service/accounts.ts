@@ -28,14 +28,16 @@ import { removePasskeys } from "./credentials.ts";
 import { invite } from "./invitations.ts";
 import { meansOf, removeMeans, requireUser } from "./means.ts";
 import { mergeAccounts } from "./merging.ts";
+import type { OAuthProviders } from "./oauth-providers.ts";
 import { phoneTaken } from "./phones.ts";
+import { createProviderTokens } from "./provider-tokens.ts";
 import { searchUsers } from "./user-search.ts";
 
 /** The sharer of administrators' hashes. */
 const ADMINISTRATION = "administration";
 
 /** The accounts, for their administration. */
-export function createAccounts(deps: AuthDeps): Accounts {
+export function createAccounts(deps: AuthDeps, providers: OAuthProviders): Accounts {
   const { file, passwords } = deps;
 
   return {
@@ -135,7 +137,7 @@ export function createAccounts(deps: AuthDeps): Accounts {
       });
     },
 
-    ...meansAndExport(deps),
+    ...meansAndExport(deps, providers),
     passwordHashProblem: hashProblem,
   };
 }
@@ -143,7 +145,9 @@ export function createAccounts(deps: AuthDeps): Accounts {
 /** Returns the part about sessions, ways to sign in, merging and exports. */
 const meansAndExport = (
   deps: AuthDeps,
-): Pick<Accounts, "means" | "removeMeans" | "merge" | "requireRecentSignIn" | "noteExport"> => ({
+  providers: OAuthProviders,
+): Pick<Accounts, "means" | "removeMeans" | "merge" | "requireRecentSignIn" | "noteExport" | "providerToken"> => ({
+  providerToken: createProviderTokens(deps, providers),
   means: (id) => meansOf(deps, id),
   removeMeans: (...args) => removeMeans(deps, ...args),
   merge: (asked, by) => mergeAccounts(deps, asked, by),

@@ -45,6 +45,8 @@ export function clearUnproven(write: AccountWrite, userId: string): void {
 export interface NewIdentity extends Pick<Profile, "subject" | "email" | "emailVerified"> {
   id: string;
   provider: string;
+  /** The provider's tokens, encrypted; absent: none are kept. */
+  tokens?: string | null;
 }
 
 /** Adds the identity to the account, unless somebody has it already. */
@@ -56,15 +58,20 @@ export function linkIdentity(write: AccountWrite, userId: string, identity: NewI
 }
 
 /** The identity as a ticket keeps it until the second factor was given. */
-export const pendingIdentity = ({ id, provider, subject, email, emailVerified }: NewIdentity): JsonObject => ({
-  identity: { id, provider, subject, email, emailVerified },
-});
+export const pendingIdentity = ({
+  id,
+  provider,
+  subject,
+  email,
+  emailVerified,
+  tokens = null,
+}: NewIdentity): JsonObject => ({ identity: { id, provider, subject, email, emailVerified, tokens } });
 
 /** Adds the identity that a ticket has kept; nothing for a ticket without one. */
 export function linkPending(write: AccountWrite, userId: string, payload: JsonObject): void {
   const identity = payload["identity"];
   if (!isJsonObject(identity)) return;
-  const { id, provider, subject, email, emailVerified } = identity;
+  const { id, provider, subject, email, emailVerified, tokens } = identity;
   if (typeof id !== "string" || typeof provider !== "string" || typeof subject !== "string") return;
   linkIdentity(write, userId, {
     id,
@@ -72,5 +79,6 @@ export function linkPending(write: AccountWrite, userId: string, payload: JsonOb
     subject,
     email: typeof email === "string" ? email : null,
     emailVerified: emailVerified === true,
+    tokens: typeof tokens === "string" ? tokens : null,
   });
 }

@@ -12,7 +12,7 @@ import type { AccountWrite, Caller } from "../store/account-file.ts";
 import { equalsConstantTime } from "../store/sealing.ts";
 import { linkIdentity } from "./credentials.ts";
 import type { OAuthProviders } from "./oauth-providers.ts";
-import { newIdentity, signInVisit } from "./oauth-visits.ts";
+import { keepTokensOf, newIdentity, signInVisit } from "./oauth-visits.ts";
 
 // Codes that an app redeems, and ID tokens that an app on a device has got by itself.
 
@@ -103,6 +103,7 @@ function link(deps: AuthDeps, write: AccountWrite, caller: Caller, { provider, p
   if (present.userId !== caller.userId) throw conflict("Another account signs in with this identity");
   const { email, emailVerified } = profile;
   touchIdentity.run(write.tx, { id: present.id, email, lastSignInAt: write.now, emailVerified });
+  keepTokensOf(deps, write, present.id, profile);
 }
 
 interface GivenToken {

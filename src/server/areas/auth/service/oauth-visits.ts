@@ -5,7 +5,7 @@ import type { Profile } from "../providers/profile.ts";
 import type { AuthDeps, Client, SignInAnswer } from "../sessions/deps.ts";
 import { answerSignIn, completeSignIn, type SignIn } from "../sessions/sign-in.ts";
 import { isProofRequired, requireSignUp } from "../sessions/verification.ts";
-import { identityBySubject, touchIdentity } from "../statements/means.ts";
+import { identityBySubject, keepTokens, touchIdentity } from "../statements/means.ts";
 import { type SecretAccount, userByEmail, userById } from "../statements/users.ts";
 import type { AccountWrite } from "../store/account-file.ts";
 import { linkIdentity, type NewIdentity, pendingIdentity } from "./credentials.ts";
@@ -39,6 +39,7 @@ function signInProfile(deps: AuthDeps, write: AccountWrite, { provider, profile,
     // Another address of the same person, verified or not, says nothing about this account's.
     const emailVerified = known.emailVerified || (profile.emailVerified && profile.email === account.email);
     touchIdentity.run(write.tx, { id: known.id, email: profile.email, lastSignInAt: write.now, emailVerified });
+    keepTokensOf(deps, write, known.id, profile);
     return completeSignIn(deps, write, { account, client });
   }
   const account = accountFor(write, profile);
@@ -85,10 +86,20 @@ async function becomeUser(deps: AuthDeps, visit: Visit): Promise<SignIn> {
   });
 }
 
+/** Keeps the tokens of this visit. One that a device has begun brings none, and leaves those that are there. */
+export function keepTokensOf(deps: AuthDeps, write: AccountWrite, id: string, profile: Profile): void {
+  const tokens = sealedTokens(deps, profile);
+  if (tokens !== null) keepTokens.run(write.tx, { id, tokens });
+}
+
 export const newIdentity = (deps: AuthDeps, provider: string, profile: Profile): NewIdentity => {
   const { subject, email, emailVerified } = profile;
-  return { id: deps.ids.uuid(), provider, subject, email, emailVerified };
+  return { id: deps.ids.uuid(), provider, subject, email, emailVerified, tokens: sealedTokens(deps, profile) };
 };
+
+/** Returns the provider's tokens as they are kept; null: none are. */
+export const sealedTokens = ({ sealing }: AuthDeps, { tokens }: Profile): string | null =>
+  tokens === undefined ? null : sealing.seal(JSON.stringify(tokens));
 
 /** Returns what a new account shows of a profile: a name that is not too long, and a picture of the web. */
 export function shownOf({ name, picture }: Profile): { displayName: string | null; avatarUrl: string | null } {

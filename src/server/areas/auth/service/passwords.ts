@@ -16,7 +16,7 @@ import {
   tokensOf,
 } from "../sessions/sign-in.ts";
 import { requireRecentProof } from "../sessions/ways-in.ts";
-import { deleteUnverifiedIdentities } from "../statements/means.ts";
+import { deleteTokensOfUser, deleteUnverifiedIdentities } from "../statements/means.ts";
 import { deleteSecretsFor, deleteSecretsOfOwner } from "../statements/secrets.ts";
 import { type SecretAccount, userByEmail, userById } from "../statements/users.ts";
 import { accountDisabled, type Caller, currentAccount } from "../store/account-file.ts";
@@ -160,6 +160,7 @@ export async function resetPassword(
     if (!account.emailVerified) clearUnproven(write, account.id);
     // Somebody at a provider that verifies no address may have brought it along before its owner verified it here.
     deleteUnverifiedIdentities.run(write.tx, { userId: account.id });
+    deleteTokensOfUser.run(write.tx, { userId: account.id });
     if (!keepPasskeys) removePasskeys(write, account.id);
     if (!keepPhone) removePhone(write, account.id);
     write.update(account.id, { passwordHash, emailVerified: true });

@@ -70,17 +70,29 @@ export const identitiesOfUser = reading((db, v: { userId: string }) =>
     .orderBy(asc(identities.createdAt), asc(identities.id)),
 );
 
-export const insertIdentity = writing((db, v: Omit<Identity, "lastSignInAt" | "validFrom">) =>
-  db.insert(identities).values({
-    id: v.id,
-    userId: v.userId,
-    provider: v.provider,
-    subject: v.subject,
-    email: v.email,
-    createdAt: v.createdAt,
-    lastSignInAt: v.createdAt,
-    emailVerified: v.emailVerified,
-  }),
+export const insertIdentity = writing(
+  (db, v: Omit<Identity, "lastSignInAt" | "validFrom" | "tokens"> & { tokens?: string | null }) =>
+    db.insert(identities).values({
+      id: v.id,
+      userId: v.userId,
+      provider: v.provider,
+      subject: v.subject,
+      email: v.email,
+      createdAt: v.createdAt,
+      lastSignInAt: v.createdAt,
+      emailVerified: v.emailVerified,
+      tokens: v.tokens ?? null,
+    }),
+);
+
+/** Keeps the provider's tokens of an identity, encrypted. */
+export const keepTokens = writing((db, v: { id: string; tokens: string | null }) =>
+  db.update(identities).set({ tokens: v.tokens }).where(eq(identities.id, v.id)),
+);
+
+/** Removes the tokens of providers that a user has let be kept. */
+export const deleteTokensOfUser = writing((db, v: { userId: string }) =>
+  db.update(identities).set({ tokens: null }).where(eq(identities.userId, v.userId)),
 );
 
 export const touchIdentity = writing((db, v: Pick<Identity, "id" | "email" | "lastSignInAt" | "emailVerified">) =>
