@@ -191,22 +191,25 @@ describe("sources", () => {
     { call: /\bconsole\.\w+\(/, but: /^src\/(?:server\/cli\/|client\/analytics\.ts$|main\.ts$)/ },
     { call: /\bprocess\.exit\(/, but: /^src\/(?:server\/cli\/|main\.ts$)/ },
     { call: /\b(?:eval|new Function)\(/, but: /^$/ },
-    // What leaves this program takes one of three doors. Answers: listeners, the second of which redirects to HTTPS.
+    // What leaves this program takes one of three doors. Answers: listeners; those of workers, and one that redirects to HTTPS.
     {
       call: /\bBun\.(?:serve|listen|udpSocket)\b|"node:(?:http2|dgram)"/,
-      but: /^src\/server\/(?:http\/listening\/listener|areas\/tls\/http-port)\.ts$/,
+      but: /^src\/server\/(?:http\/listening\/listener|http\/workers\/(?:inner-server|worker-listener)|areas\/tls\/http-port)\.ts$/,
     },
     // Messages: only the room of sockets has a server to upgrade by, or to publish to.
-    { call: /\bserver\.(?:upgrade|publish)\(|\)\?\.upgrade\(/, but: /^src\/server\/sockets\/[\w/-]+\.ts$/ },
-    // Outgoing: mail servers and object stores too, and libraries that would connect by themselves.
+    {
+      call: /\bserver\.(?:upgrade|publish)\(|\)\?\.upgrade\(/,
+      but: /^src\/server\/(?:sockets\/[\w/-]+|http\/workers\/(?:inner-server|worker-listener))\.ts$/,
+    },
+    // Outgoing: mail servers and object stores too, and libraries that would connect by themselves. A worker asks its main process.
     {
       call: /\b(?:new S3Client|createTransport|Bun\.connect|createConnection|new WebSocket)\(|\bBun\.s3\b|\b(?:net|tls)\.connect\(/,
-      but: /^src\/(?:server\/http\/outgoing\/[\w-]+|client\/.+|dashboard\/.+)\.tsx?$/,
+      but: /^src\/(?:server\/http\/outgoing\/[\w-]+|server\/http\/workers\/forwarding|client\/.+|dashboard\/.+)\.tsx?$/,
     },
     // Other servers are asked through one place, which bounds their answers. Commands ask the server that they are given.
     {
       call: /(?<![.\w#]|async )fetch(?:\(|\b(?=[,;\])}]))|\b(?:Bun|globalThis)\.fetch\b|"(?:node:https|undici|axios)"/,
-      but: /^src\/(?:server\/http\/outgoing\/call|client\/.+|dashboard\/.+|server\/cli\/remote)\.tsx?$/,
+      but: /^src\/(?:server\/http\/outgoing\/call|server\/http\/workers\/forwarding|client\/.+|dashboard\/.+|server\/cli\/remote)\.tsx?$/,
     },
   ];
   for (const { call, but } of BANNED) {
@@ -219,8 +222,9 @@ describe("sources", () => {
   test("Bun's own sockets are for the room of sockets, what a config's routes get of them, and topics", () => {
     const wrong = sources.filter(
       (path) =>
-        !/^src\/server\/(?:sockets\/|areas\/functions\/sockets\/|areas\/realtime\/topics\/topic\.ts$)/.test(path) &&
-        /\bServerWebSocket\b|import [^;]*\bSocket\b[^;]*"[./]+\/sockets\//.test(read(path)),
+        !/^src\/server\/(?:sockets\/|areas\/functions\/sockets\/|areas\/realtime\/topics\/topic\.ts$|http\/workers\/relay\.ts$)/.test(
+          path,
+        ) && /\bServerWebSocket\b|import [^;]*\bSocket\b[^;]*"[./]+\/sockets\//.test(read(path)),
     );
     expect(wrong).toEqual([]);
   });
@@ -251,6 +255,7 @@ describe("sources", () => {
     "db/writer/file-job.ts": "asks the gate",
     "db/writer/wal-sync.ts": "only measures the WAL",
     "db/reads/read-transaction.ts": "ends transactions that read",
+    "db/readers/reader-file.ts": "ends transactions that read",
     "db/files/database-file.ts": "opens files",
     "db/files/left-wal.ts": "moves what a crash has left",
     "db/files/upgrade-copy.ts": "ends the WAL for the copy of a file that is being opened",
@@ -275,6 +280,7 @@ describe("sources", () => {
     "db/writer/file-job.ts": "asks the gate",
     "db/files/directory-lock.ts": "the lock of the directory",
     "db/files/removal-hold.ts": "the lock of a backup, a file without contents",
+    "db/readers/workers-lock.ts": "the lock of workers, a file without contents",
     "areas/backup/archive/create.ts": "the copy in a backup",
     "areas/backup/archive/verify.ts": "an unpacked backup",
     "areas/backup/continuous/restore/restore.ts": "checks a restored database",

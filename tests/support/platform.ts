@@ -17,6 +17,8 @@ const OUTPUT_KEPT_CHARACTERS = 256 * 1024;
 const READY = /^platform listening on (https?:\/\/\S+)/m;
 /** Directory with a certificate that every server under test then uses (tests/support/tls/everywhere.ts). */
 const TLS_DIRECTORY = process.env["PLATFORM_TEST_TLS"] ?? "";
+/** Workers of every server under test, where its config says nothing about them. */
+const WORKERS = Number(process.env["PLATFORM_TEST_WORKERS"] ?? 0);
 
 export interface TestPlatformOptions {
   /**
@@ -114,6 +116,18 @@ export default { ...config, server: { ...config.server, tls: { cert: ${cert}, ke
   return file;
 }
 
+/** Writes a config beside the test's, which adds workers to it, and returns its path. */
+function withWorkers(directory: string): string {
+  const file = join(directory, "workers.config.ts");
+  writeFileSync(
+    file,
+    `import config from "./platform.config.ts";
+const isAsItIs = config?.server?.workers !== undefined || config?.server?.tls !== undefined;
+export default isAsItIs ? config : { ...config, server: { ...config.server, workers: ${WORKERS} } };\n`,
+  );
+  return file;
+}
+
 /** Collects the output of a process, keeping its end. */
 function collect(stream: ReadableStream<Uint8Array>, onText: (text: string) => void = () => {}): () => string {
   let text = "";
@@ -175,7 +189,8 @@ async function end(child: Bun.Subprocess, signal: NodeJS.Signals): Promise<numbe
 /** Returns the config with which the server starts: the test's, or one beside it that adds to it. */
 function usedConfig(directory: string, { hasStore }: { hasStore: boolean }): string {
   if (hasStore) return withContinuous(directory);
-  return TLS_DIRECTORY === "" ? join(directory, "platform.config.ts") : withTls(directory);
+  if (TLS_DIRECTORY !== "") return withTls(directory);
+  return WORKERS > 0 ? withWorkers(directory) : join(directory, "platform.config.ts");
 }
 
 /** Starts a platform with this config in a new directory. Rejects with its output if it does not start. */

@@ -157,6 +157,7 @@ export async function roomsWorld(config: RoomsConfig): Promise<RoomsWorld> {
         return new Response(null);
       },
       publish() {},
+      publishElsewhere() {},
     };
     const sockets = new Sockets({ server, principals, sessions, logger, clock: own.clock, ids: systemIds });
     const area = new RoomsArea({

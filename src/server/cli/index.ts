@@ -6,6 +6,7 @@ import { envFileOf, loadEnvFile } from "../config/loading/env-file.ts";
 import { ownProduct } from "../config/loading/product.ts";
 import { ConfigError } from "../config/problems.ts";
 import { SecretsError } from "../config/secrets/secrets.ts";
+import { WORKER_COMMAND } from "../platform/workers/command.ts";
 import { CommandError, UsageError } from "./errors.ts";
 import { CONFIG_DEFAULT } from "./options.ts";
 import { errorOutput, OutputClosed, printAnswer, printNote } from "./output.ts";
@@ -45,6 +46,7 @@ const COMMANDS: Readonly<Record<string, LoadCommand>> = {
 const JOBS: Readonly<Record<string, LoadCommand>> = {
   [REHEARSAL_JOB_COMMAND]: async () => (await import("./rehearsal/job.ts")).rehearsalJobCommand,
   [PREVIEW_JOB_COMMAND]: async () => (await import("./rehearsal/preview-command.ts")).previewJobCommand,
+  [WORKER_COMMAND]: async () => (await import("./serve/worker.ts")).workerCommand,
   [CERTIFICATE_JOB_COMMAND]: async () => (await import("./certificate.ts")).certificateJobCommand,
   [BACKUP_JOB_COMMAND]: async () => (await import("./backup/verify-backup.ts")).backupJobCommand,
 };

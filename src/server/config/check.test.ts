@@ -56,6 +56,15 @@ const FAR = "databases.boards.tables.tasks.schema.ref";
 /** [rule, what, config, path, words of the message] */
 const CASES: [rule: string, what: string, config: unknown, path: string, words: string][] = [
   ["[CF1]", "no object", 5, "", "must be an object, got 5"],
+  ["[CF393]", "too many workers", { server: { workers: 17 } }, "server.workers", "from 0 to 16"],
+  ["[CF393]", "workers by themselves", { server: { workers: "auto" } }, "server.workers", "whole number"],
+  [
+    "[CF394]",
+    "workers with HTTPS",
+    { server: { workers: 2, tls: { cert: "cert.pem", key: "key.pem" } } },
+    "server.workers",
+    "must be 0 with tls",
+  ],
   ["[CF1]", "a list for a map", { databases: [] }, "databases", "must be an object, got a list"],
   ["[CF1]", "a class instance", { databases: new Map() }, "databases", "an instance of Map"],
   ["[CF1]", "a namespace without tables", { databases: { a: {} } }, "databases.a.tables", "is required"],

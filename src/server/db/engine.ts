@@ -11,6 +11,7 @@ import type { CommitCapture } from "./capture/types.ts";
 import { OpenFile } from "./files/database-file.ts";
 import { DescriptorReserve, descriptorLimit } from "./files/descriptors.ts";
 import { QUERY_PROCESSES_MAX } from "./limits.ts";
+import type { ReaderNotices } from "./readers/shared-page.ts";
 import { LongReads } from "./reads/long-reads.ts";
 import type { FormerDatetimes } from "./schema/datetimes.ts";
 import { MigrationProcess } from "./schema/migration-process.ts";
@@ -38,6 +39,8 @@ export interface StorageEngineOptions {
   audit?: AuditSink;
   /** Takes every commit of every file. Absent: nothing does. */
   capture?: CommitCapture | undefined;
+  /** Tells other processes that read. Absent: there are none. */
+  readers?: ReaderNotices | undefined;
 }
 
 /** Places in the commit order that are reserved for the transactions that migrate one file. */
@@ -72,6 +75,7 @@ class Engine implements StorageEngine {
     this.descriptorLimit = options.descriptorLimit ?? descriptorLimit();
     this.#order = new CommitOrder(options.clock);
     this.turns = options.turns ?? new TurnBudget();
+    this.#order.onVisible = options.readers?.onVisible ?? null;
     this.#reserve = new DescriptorReserve(this.descriptorLimit, options.clock);
     this.#queries = new LongReads({
       clock: options.clock,
@@ -167,7 +171,10 @@ class Engine implements StorageEngine {
       inIndexTurn: (work) => this.#indexing.inTurn(work),
       onFailure: (failedPath, cause) => this.#options.onFailure?.(failedPath, cause),
       onClose: () => this.#files.delete(absolute),
-      onFinal: () => this.#failedPaths.add(absolute),
+      onFinal: () => {
+        this.#failedPaths.add(absolute);
+        this.#options.readers?.onFailed();
+      },
       capture: this.#options.capture ?? null,
       directories: this.#directories,
       syncFile: this.#options.syncFile,

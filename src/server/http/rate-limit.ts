@@ -62,23 +62,47 @@ export function createRateLimiter(limit: RateLimit, clock: Clock) {
   };
 }
 
+/** Whether one client can reach the limit. It is then counted per network from the first request. */
+export const isTightLimit = ({ requests, window }: RateLimit): boolean => requests / window < 20_000;
+
+/** Counts all requests of a window. */
+export interface RequestCount {
+  /** Counts one request. Returns how many there were before it. */
+  add(): number;
+  /** Begins a window, with its first request. */
+  restart(): void;
+}
+
+function createRequestCount(): RequestCount {
+  let total = 0;
+  return {
+    add: () => total++,
+    restart() {
+      total = 1;
+    },
+  };
+}
+
 /**
  * Creates the limiter of group `global`, which counts every request. While all clients together are below the limit, no single one
- * exceeds it, so clients are counted one by one only above it: a request usually costs one addition.
+ * exceeds it, so clients are counted one by one only above it: a request usually costs one addition. `total` counts the requests of
+ * all processes.
  */
-export function createGlobalLimiter(limit: RateLimit, clock: Clock): (address: () => string) => void {
-  // A limit that one client can reach is counted per network from the first request.
-  const isTight = limit.requests / limit.window < 20_000;
+export function createGlobalLimiter(
+  limit: RateLimit,
+  clock: Clock,
+  total: RequestCount = createRequestCount(),
+): (address: () => string) => void {
+  const isTight = isTightLimit(limit);
   const perNetwork = createRateLimiter(limit, clock);
   let endsAt = 0;
-  let total = 0;
   return (address) => {
     if (isTight) return perNetwork.hit(clientNetwork(address()));
-    if (total++ < limit.requests) return;
+    if (total.add() < limit.requests) return;
     const now = clock.now();
     if (endsAt <= now || endsAt > now + limit.window * SECOND_MS) {
       endsAt = now + limit.window * SECOND_MS;
-      total = 1;
+      total.restart();
       return;
     }
     perNetwork.hit(clientNetwork(address()));

@@ -21,6 +21,7 @@ import { RealtimeArea } from "../areas/realtime/index.ts";
 import { RoomsArea } from "../areas/rooms/index.ts";
 import { countFilesOf, createStorageArea, moveFilesOf, type StorageArea } from "../areas/storage/index.ts";
 import { createSystemArea, type SystemArea } from "../areas/system/index.ts";
+import { ownFigures } from "../areas/system/processes.ts";
 import { createTablesArea, type TablesArea } from "../areas/tables/index.ts";
 import type { TlsArea } from "../areas/tls/index.ts";
 import { createTriggersArea, type TriggersArea } from "../areas/triggers/index.ts";
@@ -384,7 +385,8 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
     return { area, stop: (): void | Promise<void> => area?.stop() };
   }),
   clientFiles: lasting(() => createClientFilesArea()),
-  system: stopping("realtime", ({ config, base: { isDrill, clock, engine, health, logs, dataDirectory }, areas }) => {
+  system: stopping("realtime", ({ config, base, areas }) => {
+    const { isDrill, clock, engine, health, logs, dataDirectory, foreground, workers } = base;
     const { realtime, rooms, analytics, backups, continuous, jobs } = areas;
     return createSystemArea({
       config,
@@ -395,6 +397,10 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
       sockets: areas.sockets,
       watched: { dataDirectory, engine, jobs: () => jobs.load },
       keyUse: areas.access.serviceKeys.lastUsed,
+      processes: async () => [
+        await ownFigures(() => foreground.answered - (workers?.answered ?? 0)),
+        ...(workers?.figures() ?? []),
+      ],
       load: () => ({
         ...engine.load,
         ...backups.load,

@@ -25,6 +25,7 @@ import {
 import { DRILL_HEADERS } from "../http/cors.ts";
 import { createListener } from "../http/listening/listener.ts";
 import type { Stopping } from "./stopping.ts";
+import type { Workers, WorkersOptions } from "./workers/supervisor.ts";
 
 export interface PlatformOptions {
   dataDirectory: string;
@@ -39,6 +40,8 @@ export interface PlatformOptions {
   takeOver?: boolean;
   /** The config's file, for edits in the dashboard; null in a product, and where a config is given as an object. */
   configFile?: ConfigFile | null;
+  /** Lets a worker load the same config. Absent: there are no workers, whatever the config says. */
+  workers?: Pick<WorkersOptions, "args" | "configHash"> | undefined;
   /** The guide, served below `/docs`; null: not served, as outside of development. */
   guide?: Guide | null;
   /** The key of `platform dev` for agents; null outside of development. */
@@ -50,8 +53,12 @@ export interface PlatformOptions {
 
 export type Base = ReturnType<typeof openBase>;
 
-/** Opens the base that every area may use. */
-export function openBase(config: PlatformConfig, options: PlatformOptions, stopping: Stopping) {
+/** Opens the base that every area may use. `workers`: null where this process answers alone. */
+export function openBase(
+  config: PlatformConfig,
+  options: PlatformOptions,
+  { stopping, workers }: { stopping: Stopping; workers: Workers | null },
+) {
   const { clock = systemClock, ids = systemIds, dataDirectory, secrets } = options;
   /** The last lines of the log, for administrators. */
   const logs = new LogLines({ clock, next: options.logger ?? silentLogger });
@@ -70,6 +77,7 @@ export function openBase(config: PlatformConfig, options: PlatformOptions, stopp
     ids,
     audit,
     capture: capture ?? undefined,
+    readers: workers?.page,
     onFailure: (path, cause) => logger.error("a database file has a problem", { path, cause }),
   });
   const scarce = scarceDescriptors(engine.descriptorLimit);
@@ -122,6 +130,7 @@ export function openBase(config: PlatformConfig, options: PlatformOptions, stopp
     outboxes,
     systemFile,
     publicUrl,
+    workers,
   };
 }
 

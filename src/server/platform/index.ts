@@ -1,13 +1,14 @@
 import type { AnyElysia } from "elysia";
 import { systemClock } from "../../kernel/clock.ts";
-import { silentLogger } from "../../kernel/logger.ts";
+import { type Logger, silentLogger } from "../../kernel/logger.ts";
 import type { AppAccess } from "../config/app/index.ts";
 import type { PlatformConfig } from "../config/types.ts";
-import { TLS_HOST_DEFAULT } from "../http/listening/listener.ts";
+import { HOST_DEFAULT, TLS_HOST_DEFAULT } from "../http/listening/listener.ts";
 import { type Areas, openAreas } from "./areas.ts";
 import { type Base, openBase, type PlatformOptions } from "./base.ts";
 import { serveAreas } from "./server.ts";
 import { createStopping, type Stopping } from "./stopping.ts";
+import type { Workers } from "./workers/supervisor.ts";
 
 export interface Platform {
   /** The server's own access, which bypasses rules. */
@@ -32,7 +33,9 @@ export async function createPlatform(config: PlatformConfig, options: PlatformOp
   const { clock = systemClock, logger = silentLogger } = options;
   const stopping = createStopping({ clock, logger });
   try {
-    const base = openBase(config, options, stopping);
+    const workers = await prepareWorkers(config, options, logger);
+    if (workers !== null) stopping.add("requests", "workers", workers);
+    const base = openBase(config, options, { stopping, workers });
     const { areas, app } = await openAreas(config, base, stopping);
     return serve(config, { base, areas, app, stopping });
   } catch (cause) {
@@ -40,6 +43,24 @@ export async function createPlatform(config: PlatformConfig, options: PlatformOp
     await stopping.stop().catch(() => {});
     throw cause;
   }
+}
+
+/** Prepares the workers that the config asks for; null: none. They are loaded here: a server without any pays nothing. */
+async function prepareWorkers(
+  config: PlatformConfig,
+  options: PlatformOptions,
+  logger: Logger,
+): Promise<Workers | null> {
+  const { workers: loading, secrets, dataDirectory, isDrill = false } = options;
+  const count = config.server?.workers ?? 0;
+  if (count === 0 || loading === undefined) return null;
+  if (process.platform !== "linux") {
+    logger.warn("workers: this system cannot share a port between processes: there are none");
+    return null;
+  }
+  const { Workers } = await import("./workers/supervisor.ts");
+  const order = { dataDirectory, secrets, isDrill };
+  return new Workers({ ...loading, count, order, clock: options.clock ?? systemClock, logger });
 }
 
 function serve(
@@ -56,7 +77,10 @@ function serve(
       const failure = (cause: unknown) => http.failure(cause, new Request("http://localhost/"));
       const { area } = areas.tls;
       const tls = area === null ? null : await area.open();
-      const listening = base.listener.listen(server, { host, port, tls, routes: native, failure });
+      const { workers } = base;
+      const inner = workers?.openInner ?? null;
+      const listening = base.listener.listen(server, { host, port, tls, routes: native, inner, failure });
+      await workers?.start({ host: host ?? HOST_DEFAULT, port: listening.port });
       area?.begin({ host: host ?? TLS_HOST_DEFAULT, port: listening.port, renew: base.listener.renew });
       return listening;
     },

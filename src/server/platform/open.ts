@@ -3,6 +3,7 @@ import { join, resolve } from "node:path";
 import { reasonOf } from "../../kernel/errors.ts";
 import { systemIds } from "../../kernel/ids.ts";
 import { type Logger, silentLogger } from "../../kernel/logger.ts";
+import { SECOND_MS } from "../../kernel/time/duration.ts";
 import { requireWhole } from "../areas/backup/work-folder.ts";
 import type { ConfigFile } from "../areas/config-editor/index.ts";
 import type { DevelopmentKey } from "../areas/mcp/index.ts";
@@ -10,11 +11,15 @@ import { readGuide } from "../areas/site/guide/source.ts";
 import { resolveSecrets } from "../config/secrets/secrets.ts";
 import type { PlatformConfig } from "../config/types.ts";
 import { lockDirectory } from "../db/index.ts";
+import { awaitFormerWorkers } from "../db/readers/workers-lock.ts";
 import { unsafeFileSystems } from "../disk/file-system.ts";
 import { removeLeftovers } from "../disk/small-file.ts";
+import type { PlatformOptions } from "./base.ts";
 import { createPlatform, type Platform } from "./index.ts";
 
 const DIRECTORY_MODE = 0o700;
+/** The time that a start waits for the workers of a killed server, which end with it. */
+const FORMER_WORKERS_MAX_MS = 5 * SECOND_MS;
 
 export interface OpenPlatform extends Platform {
   /** The root service key. */
@@ -38,6 +43,8 @@ export async function openPlatform(
     isDrill?: boolean;
     /** Whether prefixes of object stores that belong to another data directory become this one's. */
     takeOver?: boolean;
+    /** Lets a worker load the same config. Absent: there are no workers. */
+    workers?: PlatformOptions["workers"];
     /** Whether this is `platform dev`, which serves the guide. */
     isDevelopment?: boolean;
     /** The key of `platform dev` for agents. */
@@ -54,6 +61,7 @@ export async function openPlatform(
   makeDirectory(dataDirectory);
   const lock = lockDirectory(dataDirectory);
   try {
+    awaitFormerWorkers(dataDirectory, FORMER_WORKERS_MAX_MS);
     requireWhole(dataDirectory);
     for (const folder of ["", "tls", "admin-links", "vectorize"]) removeLeftovers(join(dataDirectory, folder));
     const { secrets, newServiceKey, warnings } = resolveSecrets({ dataDirectory, environment, ids: systemIds });
@@ -68,6 +76,7 @@ export async function openPlatform(
       guide,
       configFile: options.configFile ?? null,
       development: options.development ?? null,
+      workers: options.workers,
       logger,
       lock,
       onTaken() {

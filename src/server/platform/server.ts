@@ -20,6 +20,7 @@ import { createServer } from "../http/server.ts";
 import { groupWide } from "../http/wide-paths.ts";
 import type { Areas } from "./areas.ts";
 import type { Base } from "./base.ts";
+import { answeredByWorker } from "./workers/answered.ts";
 
 const isServed = (area: object): area is { endpoints: readonly Endpoint[] } => "endpoints" in area;
 
@@ -42,8 +43,18 @@ export function serveAreas(
     holdOpen: listener.holdOpen,
     onAnswer: config.server?.accessLog === true ? both(onAnswer, accessLog) : onAnswer,
     bodyMaxBytes: config.server?.maxBodySize ?? BODY_MAX_BYTES,
-    globalLimit: createGlobalLimiter(config.rateLimits?.global ?? RATE_LIMITS.global, clock),
+    globalLimit: createGlobalLimiter(
+      config.rateLimits?.global ?? RATE_LIMITS.global,
+      clock,
+      base.workers?.page.requests,
+    ),
   });
+  if (base.workers !== null && http.parts.onAnswer !== undefined) {
+    const { onAnswer: count } = http.parts;
+    base.workers.onAnswers = (answers) => {
+      for (const answer of answers) count(answeredByWorker(answer));
+    };
+  }
   const endpoints = Object.values(areas).flatMap((area: object) => (isServed(area) ? area.endpoints : []));
   const packed = ownProduct()?.site ?? null;
   const welcome = { hasDocs: config.api?.docs !== false, hasDashboard: config.admin !== false };

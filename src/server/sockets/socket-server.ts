@@ -35,6 +35,8 @@ export interface SocketServer {
   upgrade(request: Request, handler: SocketHandler, headers?: Readonly<Record<string, string>>): Response;
   /** Sends one message to every socket subscribed to `topic`, serialised once. */
   publish(topic: string, message: string): void;
+  /** Sends a message that `sender` has published to the subscribers at other servers than the sender's, which it does not reach. */
+  publishElsewhere(sender: Socket, topic: string, message: string | Uint8Array | ArrayBuffer): void;
   /** Returns the bytes that wait to be sent to this socket. May end sockets, since what waits for all together is bounded. */
   waitingBytes(socket: Socket): number;
   /** Ends a socket that does not read: with 1013 behind the waiting bytes, or at once when there is no memory for that. */
@@ -65,8 +67,16 @@ interface SocketLimits {
 /** The servers of the port: none before it listens, more than one after a renewal of the certificate. */
 export interface ListeningServers {
   /** Returns the server that received the request. */
-  of(request: Request): Server<SocketHandler> | null;
-  all(): readonly Server<SocketHandler>[];
+  of(request: Request): Receiver | null;
+  all(): readonly Receiver[];
+  /** Accepts nothing more; resolves when everything that was begun is answered. */
+  refuse(): Promise<void>;
+}
+
+/** A server that receives requests. */
+export interface Receiver extends Pick<Server<SocketHandler>, "publish" | "stop"> {
+  /** Upgrades a request; false: it asks for no upgrade. */
+  upgrade(request: Request, options: { data: SocketHandler; headers: Readonly<Record<string, string>> }): boolean;
 }
 
 export function createSocketServer(
@@ -83,17 +93,25 @@ export function createSocketServer(
   const open = new Set<Socket>();
   /** Rates of ping frames; only sockets that have sent one have an entry. */
   const pings = new WeakMap<Socket, TokenBucket>();
+  /** Servers of sockets, by what handles the socket. */
+  const owners = new WeakMap<SocketHandler, Receiver>();
   const backlogs = new Backlogs((delayMs, work) => setTimeout(work, delayMs).unref());
   return {
     upgrade(request, handler, headers) {
       if (open.size >= socketsMax) throw new AppError(503, `Too many WebSockets are open (at most ${socketsMax})`);
       const sent = headers === undefined ? upgradeHeaders : { ...upgradeHeaders, ...headers };
-      if (servers.of(request)?.upgrade(request, { data: handler, headers: sent }) !== true)
+      const owner = servers.of(request);
+      if (owner?.upgrade(request, { data: handler, headers: sent }) !== true)
         throw badRequest("This endpoint requires a WebSocket upgrade");
+      owners.set(handler, owner);
       return UPGRADED;
     },
     publish(topic, message) {
       for (const server of servers.all()) server.publish(topic, message);
+    },
+    publishElsewhere(sender, topic, message) {
+      const own = owners.get(sender.data);
+      for (const server of servers.all()) if (server !== own) server.publish(topic, message);
     },
     waitingBytes: (socket) => backlogs.look(socket),
     drop: (socket) => backlogs.drop(socket),
@@ -129,7 +147,7 @@ export function createSocketServer(
     },
     async refuse() {
       const timeout = new Promise((resolve) => setTimeout(resolve, UNDER_WAY_MAX_MS).unref());
-      await Promise.race([Promise.all(servers.all().map((server) => server.stop(false))), timeout]);
+      await Promise.race([servers.refuse(), timeout]);
     },
     async stop(answered) {
       for (const socket of open) socket.close(CLOSE.goingAway, "The server is stopping");

@@ -50,6 +50,26 @@ test("[SY10] the checks have figures of disk, syncs, files, backups and jobs", a
   expect(Number(disk?.["freeBytes"])).toBeGreaterThan(64 * 1024 * 1024);
 });
 
+test("[SY380] the processes are among the checks and metrics: one without workers", async () => {
+  const reader = platform.withKey(READER_KEY);
+  const { checks } = (await reader.get<Health>("/api/health?full")).body;
+  expect(checks["processes"]).toEqual([
+    {
+      pid: platform.process.pid,
+      role: "main",
+      requests: expect.any(Number),
+      memory: expect.any(Number),
+      loopMs: expect.any(Number),
+    },
+  ] as never);
+  const metrics = await (await reader.fetch("/metrics")).text();
+  for (const name of ["requests_total", "memory_bytes", "loop_delay_seconds"]) {
+    expect(metrics).toMatch(
+      new RegExp(`^platform_process_${name}\\{pid="${platform.process.pid}",role="main"\\} \\d`, "m"),
+    );
+  }
+});
+
 test("[SY361] open sockets and the memory of the process are among the checks", async () => {
   const { checks } = (await platform.withKey(READER_KEY).get<Health>("/api/health?full")).body;
   expect(checks["sockets"]).toEqual({ ok: true, realtime: 0, rooms: 0 });

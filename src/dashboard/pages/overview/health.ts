@@ -8,13 +8,23 @@ const SAMPLES_MAX = 720;
 
 type Figures = { ok: boolean } & Readonly<Record<string, unknown>>;
 
+/** A process of the server. */
+export interface Process {
+  pid: number;
+  role: string;
+  requests: number;
+  /** Resident bytes. */
+  memory: number;
+  loopMs: number;
+}
+
 interface Health {
   status: string;
   version: string;
   /** Uptime in seconds. */
   uptime: number;
   /** Checks, only for keys that may read the system. */
-  checks?: Readonly<Record<string, Figures>>;
+  checks?: Readonly<Record<string, Figures>> & { readonly processes?: readonly Process[] & Figures };
 }
 
 /** State of the server at one time. */
@@ -55,7 +65,8 @@ export function useHealth() {
     async queryFn() {
       const health = await server.request<Health>("GET", isFull ? "/api/health?full" : "/api/health");
       if (health.checks !== undefined) keep(health.checks);
-      return { ...health, samples: [...samples] };
+      const processes: readonly Process[] = health.checks?.processes ?? [];
+      return { ...health, processes, samples: [...samples] };
     },
   });
 }

@@ -10,10 +10,10 @@ import { IconAlertTriangle, IconCircleCheck } from "../../parts/icons.tsx";
 import { Page } from "../../parts/page.tsx";
 import { Failure, Loadable, Loading } from "../../parts/states.tsx";
 import { FailedJobs, LastChanges, Warnings } from "./events.tsx";
-import { type Sample, useHealth } from "./health.ts";
+import { type Process, type Sample, useHealth } from "./health.ts";
 
 /** Checks that are shown as charts. */
-const DRAWN = ["sockets", "memory"];
+const DRAWN = ["sockets", "memory", "processes"];
 
 /** Health of the server, its current load, and recent events. */
 export default function OverviewPage() {
@@ -22,7 +22,7 @@ export default function OverviewPage() {
   return (
     <Page title="Overview">
       <Loadable query={health} rows={3}>
-        {({ status, version, uptime, checks = {}, samples }) => (
+        {({ status, version, uptime, checks = {}, processes, samples }) => (
           <Stack gap="md">
             <Group gap="sm">
               <Badge color={status === "ok" ? "green" : "red"} variant="light" size="lg">
@@ -43,6 +43,7 @@ export default function OverviewPage() {
                   <Check key={name} name={name} isFine={ok} facts={facts} />
                 ))}
             </SimpleGrid>
+            {processes.length > 1 ? <Processes processes={processes} /> : null}
           </Stack>
         )}
       </Loadable>
@@ -54,6 +55,34 @@ export default function OverviewPage() {
         </Stack>
       </SimpleGrid>
     </Page>
+  );
+}
+
+/** Processes of a server with workers. */
+function Processes({ processes }: { processes: readonly Process[] }) {
+  return (
+    <Table>
+      <Table.Thead>
+        <Table.Tr>
+          <Table.Th>Process</Table.Th>
+          <Table.Th>Role</Table.Th>
+          <Table.Th>Requests</Table.Th>
+          <Table.Th>Memory</Table.Th>
+          <Table.Th>Loop delay</Table.Th>
+        </Table.Tr>
+      </Table.Thead>
+      <Table.Tbody>
+        {processes.map(({ pid, role, requests, memory, loopMs }) => (
+          <Table.Tr key={pid}>
+            <Table.Td>{pid}</Table.Td>
+            <Table.Td>{role}</Table.Td>
+            <Table.Td>{numberText(requests)}</Table.Td>
+            <Table.Td>{bytesText(memory)}</Table.Td>
+            <Table.Td>{numberText(loopMs)} ms</Table.Td>
+          </Table.Tr>
+        ))}
+      </Table.Tbody>
+    </Table>
   );
 }
 

@@ -8,6 +8,7 @@ import { type Endpoint, endpoint } from "../../http/endpoint.ts";
 import { JsonText, Reply } from "../../http/reply.ts";
 import { PublicConfig } from "./config.ts";
 import { METRICS_CONTENT_TYPE } from "./metrics.ts";
+import type { ProcessFigures } from "./processes.ts";
 import { SchemaDescription } from "./schema.ts";
 
 interface SystemAnswers {
@@ -17,7 +18,7 @@ interface SystemAnswers {
   schemaEndpoint: SchemaEndpoint;
   health(): Promise<Health>;
   /** Returns the metrics in the Prometheus text format. */
-  metrics(): string;
+  metrics(): Promise<string>;
 }
 
 const tag = "System";
@@ -64,6 +65,15 @@ const FullHealth = Type.Object(
         jobs: figures({ waiting: Type.Integer(), failed: Type.Integer() }),
         sockets: figures({ realtime: Type.Integer(), rooms: Type.Integer() }),
         memory: figures({ residentBytes: Type.Integer() }),
+        processes: Type.Array(
+          Type.Object({
+            pid: Type.Integer(),
+            role: Type.Enum(["main", "worker"]),
+            requests: Type.Integer({ description: "Answered by this process since its start" }),
+            memory: Type.Integer({ description: "Resident bytes" }),
+            loopMs: Type.Number({ description: "The last measured delay of its event loop" }),
+          }),
+        ),
       },
       { additionalProperties: true, description: "By name; further areas add theirs, such as `certificate`" },
     ),
@@ -75,6 +85,7 @@ const FullHealth = Type.Object(
 );
 /** Health report of `GET /api/health`, with version and uptime. */
 interface Health extends HealthReport {
+  processes: readonly ProcessFigures[];
   version: string;
   uptime: number;
   drill: boolean;
@@ -119,9 +130,9 @@ function healthEndpoint({ health }: SystemAnswers): Endpoint {
       const isFull = peek("full") !== null;
       if (isFull) requireServiceKey(principal, READ);
       query();
-      const { status, checks, version, uptime, drill } = await health();
+      const { status, checks, processes, version, uptime, drill } = await health();
       const body = isFull
-        ? { status, checks, version, uptime, drill }
+        ? { status, checks: { ...checks, processes }, version, uptime, drill }
         : { status, version, uptime, ...(drill ? { drill } : {}) };
       return new Reply(status === "unavailable" ? 503 : 200, body);
     },
@@ -163,10 +174,10 @@ function metricsEndpoint({ metrics }: SystemAnswers): Endpoint {
       place: "none",
       answers: { 200: { description: "One line per sample", schema: Type.String(), contentType: "text/plain" } },
     },
-    ({ principal, query }) => {
+    async ({ principal, query }) => {
       requireServiceKey(principal, READ);
       query();
-      return new Response(metrics(), { headers: { "content-type": METRICS_CONTENT_TYPE } });
+      return new Response(await metrics(), { headers: { "content-type": METRICS_CONTENT_TYPE } });
     },
   );
 }

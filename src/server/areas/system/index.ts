@@ -12,6 +12,7 @@ import { addChecks, addLoad, type Watched } from "./health.ts";
 import { TAIL_PENDING_MAX } from "./limits.ts";
 import { createTail, logEndpoints } from "./logs.ts";
 import { metricsText, RequestMetrics, type ServerLoad } from "./metrics.ts";
+import type { ProcessFigures } from "./processes.ts";
 import { resourcesEndpoint } from "./resources.ts";
 import { describeSchema } from "./schema.ts";
 
@@ -31,6 +32,8 @@ export function createSystemArea(deps: {
   load: () => ServerLoad;
   /** Returns when the service key with this name was last used; null if not since the start. */
   keyUse: (name: string) => Millis | null;
+  /** Returns the figures of all processes of the server. */
+  processes: () => Promise<readonly ProcessFigures[]>;
 }) {
   const { config, clock, isDrill, health } = deps;
   addChecks(health, clock, deps.watched);
@@ -41,7 +44,10 @@ export function createSystemArea(deps: {
   const places = new PendingPlaces(clock, TAIL_PENDING_MAX);
   const logs = logEndpoints({ lines: deps.logs, connections: tail, places });
   const endpoints = systemEndpoints({
-    metrics: () => metricsText(requests, { load: deps.load(), startedAt, now: clock.now() }),
+    async metrics() {
+      const processes = await deps.processes();
+      return metricsText(requests, { load: deps.load(), processes, startedAt, now: clock.now() });
+    },
     schemaJson: JSON.stringify(describeSchema(config.databases ?? {})),
     configJson: JSON.stringify(describePublicConfig(config)),
     schemaEndpoint: config.api?.schemaEndpoint ?? false,
@@ -50,6 +56,7 @@ export function createSystemArea(deps: {
       return {
         status,
         checks,
+        processes: await deps.processes(),
         version: VERSION,
         uptime: Math.floor((clock.now() - startedAt) / SECOND_MS),
         drill: isDrill,

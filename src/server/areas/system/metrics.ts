@@ -2,6 +2,7 @@ import { SECOND_MS } from "../../../kernel/time/duration.ts";
 import { VERSION } from "../../../kernel/version.ts";
 import type { AnswerListener } from "../../http/http.ts";
 import { areaOf } from "../../http/route-area.ts";
+import type { ProcessFigures } from "./processes.ts";
 
 /** Current figures of the other areas. */
 export interface ServerLoad {
@@ -37,8 +38,28 @@ const MICROSECONDS_PER_SECOND = 1_000_000;
 /** Returns all metrics in the Prometheus text format. */
 export const metricsText = (
   requests: RequestMetrics,
-  { load, startedAt, now }: { load: ServerLoad; startedAt: number; now: number },
-): string => requests.text() + loadText(load) + processText(startedAt, now);
+  about: { load: ServerLoad; processes: readonly ProcessFigures[]; startedAt: number; now: number },
+): string =>
+  requests.text() + loadText(about.load) + processesText(about.processes) + processText(about.startedAt, about.now);
+
+function processesText(processes: readonly ProcessFigures[]): string {
+  const by = (figure: "requests" | "memory" | "loopMs", factor = 1) =>
+    processes.map((one) => ({ labels: { pid: String(one.pid), role: one.role }, value: one[figure] * factor }));
+  return [
+    family(
+      { name: "platform_process_requests_total", type: "counter", help: "Requests answered by each process." },
+      by("requests"),
+    ),
+    family(
+      { name: "platform_process_memory_bytes", type: "gauge", help: "Resident memory of each process." },
+      by("memory"),
+    ),
+    family(
+      { name: "platform_process_loop_delay_seconds", type: "gauge", help: "Delay of the event loop of each process." },
+      by("loopMs", 1 / SECOND_MS),
+    ),
+  ].join("");
+}
 
 function loadText(load: ServerLoad): string {
   const sockets = [

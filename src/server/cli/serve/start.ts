@@ -18,6 +18,7 @@ import { createLogger } from "../logs.ts";
 import { configOption, dataOption } from "../options.ts";
 import { errorOutput, plural, printNote } from "../output.ts";
 import { StandardOutput } from "../standard-output.ts";
+import { workersOf } from "./config-hash.ts";
 import { drillOf, hostOption, logOption, portOption } from "./serve-options.ts";
 import { endOnRequest, isOfDev, stopSignal, takeMcpKey } from "./signals.ts";
 
@@ -41,6 +42,7 @@ export const startCommand = new Command("start")
     const output = redirectConsole(logger);
     const isDrill = drillOf(drill, process.env);
     const loaded = endOnRequest();
+    const beganAt = Date.now();
     const isDevelopment = isOfDev();
     const mcpKey = takeMcpKey();
     const { config, warnings } = await loadConfig(file, platformModule).catch(async (cause: unknown) => {
@@ -70,6 +72,7 @@ export const startCommand = new Command("start")
         isDevelopment,
         development: mcpKey === null ? null : { key: mcpKey },
         configFile: ownProduct() === null ? configFileOf(file, data, isDevelopment) : null,
+        workers: workersOf(config, { file, log, beganAt }),
         onNewServiceKey(serviceKey) {
           keyLine = `\nroot service key: ${serviceKey}`;
         },

@@ -10,6 +10,9 @@ const publicUrl = refined(url("https", "http"), (value, report) => {
   if (!isPlain) report.say("must not have a query, a fragment or credentials");
 });
 
+/** Each worker has a place in the page that the processes share. */
+const WORKERS_MAX = 16;
+
 const ServerMembers = Type.Object({
   /** The base address of links in mail and of signed URLs. */
   publicUrl: Type.Optional(publicUrl),
@@ -26,11 +29,16 @@ const ServerMembers = Type.Object({
   hsts: Type.Optional(Type.Union([Type.Boolean(), seconds()])),
   /** true: logs a line for every request. false by default. */
   accessLog: Type.Optional(Type.Boolean()),
+  /** Processes beside the main one that answer reads of tables on further cores, from the start; 0 by default: none. */
+  workers: Type.Optional(whole({ min: 0, max: WORKERS_MAX })),
   /** Bytes of a JSON body; 10 MiB by default. */
   maxBodySize: Type.Optional(whole({ min: 1, unit: "bytes" })),
 });
 
 export const Server = related(ServerMembers, (server, report) => {
+  if (server["workers"] !== undefined && server["workers"] !== 0 && server["tls"] !== undefined) {
+    report.at("workers").say("must be 0 with tls: workers do not speak HTTPS; put a proxy in front of the server");
+  }
   if (server["clientAddressHeader"] === undefined) return;
   if (server["trustProxy"] !== undefined && server["trustProxy"] !== false) return;
   report.at("clientAddressHeader").say("needs trustProxy, as anybody can send a header");

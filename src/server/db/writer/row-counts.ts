@@ -74,7 +74,7 @@ export class RowCounts {
     }
     const known = this.#bytes.get(table);
     if (known !== undefined) return known;
-    const measured = this.#measure(table);
+    const measured = measureTable(this.#sqlite, table);
     this.#bytes.set(table, measured);
     return measured;
   }
@@ -98,23 +98,6 @@ export class RowCounts {
     if (rowDeltas.size === 0) return;
     const rows = this.#load();
     for (const [table, delta] of rowDeltas) rows.set(table, (rows.get(table) ?? 0) + delta);
-  }
-
-  /** Measures a table in a fraction of a millisecond: SQLite stores the length of a text in the row header. */
-  #measure(table: string): number {
-    const columns = this.#sqlite.prepare<{ name: string; type: string }, [string]>(
-      `SELECT "name", "type" FROM pragma_table_info(?)`,
-    );
-    const names = columns.all(table).map(({ name, type }) => (/TEXT|BLOB/.test(type) ? quoteIdentifier(name) : null));
-    columns.finalize();
-    const texts = names.filter((name) => name !== null).map((name) => `ifnull(octet_length(${name}), 0)`);
-    const sum = [String(names.length * SCALAR_BYTES), ...texts].join(" + ");
-    const sized = this.#sqlite.prepare<{ bytes: number | null }, []>(
-      `SELECT sum(${sum}) AS "bytes" FROM ${quoteIdentifier(table)}`,
-    );
-    const bytes = sized.get()?.bytes ?? 0;
-    sized.finalize();
-    return bytes;
   }
 
   #sumBytes(groups: readonly (readonly Change[])[]): ReadonlyMap<string, number> {
@@ -144,6 +127,23 @@ export class RowCounts {
     this.#rows = rows;
     return rows;
   }
+}
+
+/** Measures a table in a fraction of a millisecond: SQLite stores the length of a text in the row header. */
+export function measureTable(sqlite: Database, table: string): number {
+  const columns = sqlite.prepare<{ name: string; type: string }, [string]>(
+    `SELECT "name", "type" FROM pragma_table_info(?)`,
+  );
+  const names = columns.all(table).map(({ name, type }) => (/TEXT|BLOB/.test(type) ? quoteIdentifier(name) : null));
+  columns.finalize();
+  const texts = names.filter((name) => name !== null).map((name) => `ifnull(octet_length(${name}), 0)`);
+  const sum = [String(names.length * SCALAR_BYTES), ...texts].join(" + ");
+  const sized = sqlite.prepare<{ bytes: number | null }, []>(
+    `SELECT sum(${sum}) AS "bytes" FROM ${quoteIdentifier(table)}`,
+  );
+  const bytes = sized.get()?.bytes ?? 0;
+  sized.finalize();
+  return bytes;
 }
 
 function sumByTable(groups: readonly (readonly Change[])[]): { tables: Set<string>; rows: Map<string, number> } {

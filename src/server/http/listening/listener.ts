@@ -3,8 +3,10 @@ import type { AnyElysia } from "elysia";
 import type { Clock } from "../../../kernel/clock.ts";
 import { createSocketServer, type SocketHandler } from "../../sockets/socket-server.ts";
 import { HEADERS_MAX_BYTES, IDLE_TIMEOUT_SECONDS, REQUEST_MAX_BYTES } from "../limits.ts";
+import type { InnerServer } from "../workers/inner-server.ts";
 import { createClientAddress, type ProxyTrust } from "./client-address.ts";
 import { Generations } from "./generations.ts";
+import { Receivers } from "./receivers.ts";
 import { type NativeRoutes, Requests } from "./requests.ts";
 import type { Steering } from "./steering.ts";
 
@@ -27,8 +29,13 @@ export interface ListenOptions {
   /** The certificate; null: HTTP. `publicHost` is the host in `origin()`; null: the host of the connection. */
   tls?: (Certificate & { publicHost: string | null; steering: Steering | null }) | null;
   routes?: NativeRoutes;
+  /** Opens where workers forward requests to, and shares the port with them; null: there are none. */
+  inner?: OpenInner | null;
   failure(cause: unknown): Response;
 }
+
+/** Opens the server that takes requests from workers. */
+export type OpenInner = (serving: ConstructorParameters<typeof InnerServer>[1]) => InnerServer;
 
 /** The network side of a platform. Before it listens there are no sockets; requests then come from the process itself. */
 export type Listener = ReturnType<typeof createListener>;
@@ -51,38 +58,26 @@ export function createListener(options: {
   upgradeHeaders?: Readonly<Record<string, string>>;
 }) {
   const { idleTimeoutSeconds = IDLE_TIMEOUT_SECONDS } = options;
-  let generations: Generations | null = null;
   let origin: string | null = null;
   let openWith: ((certificate: Certificate | null) => void) | null = null;
   const requests = new Requests(options);
   const clientAddress = createClientAddress(options.proxies);
-  const sockets = createSocketServer(
-    {
-      of: (request) => requests.ownerOf(request) ?? generations?.current ?? null,
-      all: () => generations?.servers ?? [],
-    },
-    options,
-  );
+  const receivers = new Receivers(requests, idleTimeoutSeconds);
+  const sockets = createSocketServer(receivers, options);
   /** Resolves when all requests are answered; null: not stopping. */
   let answered: Promise<void> | null = null;
   let isStopped = false;
   /** Stops accepting connections; requests in progress continue. */
   const refuse = (): void => {
     isStopped = true;
-    if (generations !== null) answered ??= sockets.refuse();
+    if (receivers.port !== null) answered ??= sockets.refuse();
   };
   return {
     sockets,
     /** Returns the client's address. */
-    addressOf: (request: Request): string =>
-      clientAddress(
-        request.headers,
-        () => generations?.current?.requestIP(requests.originalOf(request))?.address ?? "127.0.0.1",
-      ),
+    addressOf: (request: Request): string => clientAddress(request.headers, () => receivers.peerOf(request)),
     /** Holds a request: until it is released, only its handler ends its connection. */
-    holdOpen(request: Request, isHeld: boolean): void {
-      generations?.current?.timeout(requests.originalOf(request), isHeld ? 0 : idleTimeoutSeconds);
-    },
+    holdOpen: (request: Request, isHeld: boolean): void => receivers.hold(request, isHeld),
     /** Returns `http://HOST:PORT` or `https://HOST:PORT`; null while not listening. */
     origin: (): string | null => origin,
     /** Completes a request that does not come from the network, so that it has the form of those that do. */
@@ -91,9 +86,12 @@ export function createListener(options: {
      * Listens on a port. `routes`: requests that Bun's own router matches bypass `server`, which must answer them in the same way.
      * Errors: already listening, already stopped, or the port is not available.
      */
-    listen(server: AnyElysia, { host: wantedHost, port: wantedPort, tls = null, routes = {}, failure }: ListenOptions) {
+    listen(
+      server: AnyElysia,
+      { host: wantedHost, port: wantedPort, tls = null, routes = {}, inner: openInner = null, failure }: ListenOptions,
+    ) {
       // A second server would never be stopped, and its sockets would receive no published messages.
-      if (generations !== null) throw new Error(`It listens already, on ${origin}`);
+      if (receivers.port !== null) throw new Error(`It listens already, on ${origin}`);
       if (isStopped) throw new Error("It was stopped, and cannot listen again");
       const host = (wantedHost ?? (tls === null ? HOST_DEFAULT : TLS_HOST_DEFAULT)).replace(/^\[(.*)\]$/, "$1");
       let port = wantedPort ?? (tls === null ? PORT_DEFAULT : TLS_PORT_DEFAULT);
@@ -106,8 +104,8 @@ export function createListener(options: {
           Bun.serve<SocketHandler>({
             hostname: host,
             port,
-            // Two servers share the port during a renewal.
-            reusePort: certificate !== null && process.platform !== "win32",
+            // Two servers share the port during a renewal, and workers share it.
+            reusePort: (certificate !== null || openInner !== null) && process.platform !== "win32",
             ...(certificate === null ? {} : { tls: { cert: certificate.cert, key: certificate.key } }),
             idleTimeout: idleTimeoutSeconds,
             maxRequestBodySize: REQUEST_MAX_BYTES,
@@ -119,12 +117,18 @@ export function createListener(options: {
           }),
         );
       try {
-        if (tls !== null && port !== 0) requireFree(host, port);
+        if ((tls !== null || openInner !== null) && port !== 0) requireFree(host, port);
         port = open(tls).port ?? port;
       } catch (cause) {
         throw listenError(cause, host, port);
       }
-      generations = opened;
+      receivers.port = opened;
+      const serving = {
+        websocket: sockets.handlers,
+        serve: (request: Request) => serve(requests.withHost(request)),
+        failure,
+      };
+      receivers.inner = openInner?.(serving) ?? null;
       openWith = open;
       origin = publicOrigin(tls?.publicHost ?? null, port) ?? opened.current?.url.origin ?? null;
       return { url: urlOf(tls === null ? "http" : "https", host, port), port };
@@ -138,10 +142,10 @@ export function createListener(options: {
     /** Stops accepting connections, closes sockets with 1001, and resolves when requests in progress are answered. */
     async stop(): Promise<void> {
       refuse();
-      if (generations === null || answered === null) return;
-      generations.end();
+      if (receivers.port === null || answered === null) return;
+      receivers.port.end();
       await sockets.stop(answered);
-      generations = null;
+      receivers.end();
       origin = null;
     },
   };

@@ -74,22 +74,27 @@ export class FunctionSocket {
   }
 
   publish(topic: string, data: Data, compress?: boolean): number {
-    this.#onPublish();
+    this.#published(topic, data);
     return this.#socket.publish(topicOf(topic), data, compress);
   }
 
   publishText(topic: string, data: string, compress?: boolean): number {
-    this.#onPublish();
+    this.#published(topic, data);
     return this.#socket.publishText(topicOf(topic), data, compress);
   }
 
   publishBinary(topic: string, data: Uint8Array | ArrayBuffer, compress?: boolean): number {
-    this.#onPublish();
+    this.#published(topic, data);
     return this.#socket.publishBinary(topicOf(topic), data, compress);
   }
 
   cork<Result>(work: (socket: FunctionSocket) => Result): Result {
     return this.#socket.cork(() => work(this));
+  }
+
+  #published(topic: string, data: Data): void {
+    this.#onPublish();
+    this.#server.publishElsewhere(this.#socket, topicOf(topic), data);
   }
 
   /** Reports the result of a send. The unsent bytes of all sockets together are bounded: this may close those with the most. */

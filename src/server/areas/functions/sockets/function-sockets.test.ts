@@ -20,6 +20,7 @@ test("[SK16] [FN14] what routes publish counts towards what may wait for all soc
         return new Response(null);
       },
       publish() {},
+      publishElsewhere() {},
       waitingBytes: (socket) => looked.push(socket),
       drop() {},
     },

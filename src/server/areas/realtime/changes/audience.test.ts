@@ -11,6 +11,7 @@ const silentSockets = {
     throw new Error("no socket is opened here");
   },
   publish: () => {},
+  publishElsewhere: () => {},
   waitingBytes: () => 0,
   drop: () => {},
 };

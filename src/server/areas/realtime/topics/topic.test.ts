@@ -16,6 +16,7 @@ function world() {
       throw new Error("no socket is opened here");
     },
     publish,
+    publishElsewhere() {},
     waitingBytes: () => 0,
     drop: () => {},
   };

@@ -202,8 +202,12 @@ export class Topic {
 
   #publishTo(shard: Shard, { text, except }: Message): void {
     // A closed socket can publish nothing.
-    if (except === null || except.isClosed || !shard.members.has(except)) this.#sockets.publish(shard.name, text);
-    else except.socket.publish(shard.name, text);
+    if (except === null || except.isClosed || !shard.members.has(except)) {
+      this.#sockets.publish(shard.name, text);
+      return;
+    }
+    except.socket.publish(shard.name, text);
+    this.#sockets.publishElsewhere(except.socket, shard.name, text);
   }
 
   #wake(): void {

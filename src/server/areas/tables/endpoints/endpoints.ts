@@ -46,6 +46,13 @@ export const tableEndpoints = (service: TableService): readonly Endpoint[] => [
   ...Object.values(endpointsBelow(DYNAMIC as typeof STATIC, DYNAMIC_PARAMETERS, ANY_RECORDS, service)),
 ];
 
+/** Returns the endpoints that read the tables of static namespaces, by what follows the table in their path. */
+export function readingEndpoints(service: TableService): ReadonlyMap<string, Endpoint> {
+  const { list, count, aggregate, search, get } = endpointsBelow(STATIC, PARAMETERS, ANY_RECORDS, service);
+  const all: readonly Endpoint[] = [list, count, aggregate, search, get];
+  return new Map(all.map((one) => [one.route.slice(`GET ${STATIC}/`.length), one]));
+}
+
 const STATIC_TRANSACTION = "/api/db/:namespace/transaction";
 const DYNAMIC_TRANSACTION = "/api/db/:namespace/:instance/transaction";
 

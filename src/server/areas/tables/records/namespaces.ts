@@ -39,7 +39,7 @@ export interface Table {
 }
 
 /** Returns a table and how it reads and checks records. */
-function createTable(model: TableModel, shapes: ShapeCache): Table {
+export function createTable(model: TableModel, shapes: ShapeCache): Table {
   const full = model.full === null ? null : createTable(model.full, shapes);
   return { model, store: createTableStore(model), validator: createValidator(model), shapes, full };
 }

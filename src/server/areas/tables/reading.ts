@@ -1,0 +1,46 @@
+import type { Clock } from "../../../kernel/clock.ts";
+import type { Ids } from "../../../kernel/ids.ts";
+import type { Logger } from "../../../kernel/logger.ts";
+import type { Principals } from "../../access/principals.ts";
+import type { NamespaceConfig } from "../../config/types.ts";
+import type { DatabaseFile } from "../../db/index.ts";
+import type { Endpoint } from "../../http/endpoint.ts";
+import { readingEndpoints } from "./endpoints/endpoints.ts";
+import { readNamespaces } from "./records/read-namespaces.ts";
+import { createTableService } from "./service.ts";
+
+/** Endpoints that read the tables of static namespaces, by what follows the table in their path: `""`, `"count"`, `":id"`, …. */
+export type ReadingEndpoints = ReadonlyMap<string, Endpoint>;
+
+/**
+ * Opens the tables in a process that does not write, for quick reads. `spoil` throws, and marks what is under way as unanswerable
+ * here: whatever needs more than these files is for the process that writes them.
+ */
+export async function createTableReading(deps: {
+  databases: Readonly<Record<string, NamespaceConfig>>;
+  /** Directory of the database files. */
+  directory: string;
+  open: (path: string) => DatabaseFile;
+  spoil: () => never;
+  requirePresent: Principals["requirePresent"];
+  clock: Clock;
+  ids: Ids;
+  logger: Logger;
+  secret: string;
+  publicUrl: string | null;
+}): Promise<ReadingEndpoints> {
+  const { spoil } = deps;
+  const service = createTableService({
+    ...deps,
+    namespaces: readNamespaces(deps),
+    app: spoil,
+    prepareJob: spoil,
+    accountsChanged: async () => spoil(),
+    files: spoil,
+    account: spoil,
+    serviceKey: spoil,
+  });
+  // Its only work besides requests is that of a process that writes.
+  await service.stop();
+  return readingEndpoints(service);
+}

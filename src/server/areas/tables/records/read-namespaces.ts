@@ -1,0 +1,42 @@
+import { join } from "node:path";
+import type { NamespaceConfig } from "../../../config/types.ts";
+import type { DatabaseFile, InstanceFiles } from "../../../db/index.ts";
+import { AnsweredElsewhere } from "../../../db/readers/read-cut.ts";
+import { compileTables } from "../model/model.ts";
+import { createShapeCache, createTable, type Namespace, type Table } from "./namespaces.ts";
+
+/**
+ * Opens the declared namespaces in a process that does not write: static files by `open`, where the process that writes has them
+ * open, and no instance. `spoil` marks what is under way as unanswerable here.
+ */
+export function readNamespaces(deps: {
+  databases: Readonly<Record<string, NamespaceConfig>>;
+  /** Directory of `NAME.db`. */
+  directory: string;
+  open: (path: string) => DatabaseFile;
+  spoil: () => never;
+}): ReadonlyMap<string, Namespace> {
+  const shapes = createShapeCache();
+  const namespaces = new Map<string, Namespace>();
+  for (const [name, config] of Object.entries(deps.databases)) {
+    const tables = new Map<string, Table>();
+    for (const model of compileTables(name, config.tables).values()) tables.set(model.name, createTable(model, shapes));
+    const namespace = { name, config, tables };
+    if (config.instance === true) namespaces.set(name, { ...namespace, kind: "dynamic", instances: noInstances(deps) });
+    else namespaces.set(name, { ...namespace, kind: "static", file: deps.open(join(deps.directory, `${name}.db`)) });
+  }
+  return namespaces;
+}
+
+/** Returns instance files of which none can be used. */
+const noInstances = ({ spoil }: { spoil: () => never }): InstanceFiles => ({
+  exists: spoil,
+  ready: spoil,
+  list: () => Promise.reject(new AnsweredElsewhere()),
+  delete: () => Promise.reject(new AnsweredElsewhere()),
+  replace: () => Promise.reject(new AnsweredElsewhere()),
+  get: spoil,
+  size: 0,
+  openFiles: () => [],
+  async close() {},
+});

@@ -1,0 +1,62 @@
+import type { ServerWebSocket } from "bun";
+import { CLOSE } from "../../sockets/limits.ts";
+
+/** The code of a close frame without a code. */
+const NO_STATUS = 1005;
+/** Bytes that wait to be sent to the main process from which a client's WebSocket is closed. */
+const UPSTREAM_MAX_BYTES = 16 * 1024 * 1024;
+
+/** A client's WebSocket at a worker. */
+export type RelayedClient = ServerWebSocket<Relay>;
+
+/** Passes the messages of a WebSocket on, between a client and the main process. */
+export class Relay {
+  readonly #upstream: WebSocket;
+  #client: RelayedClient | null = null;
+  /** Messages, and the close, that come before the client is there. */
+  #waiting: ((client: RelayedClient) => void)[] = [];
+
+  constructor(upstream: WebSocket) {
+    this.#upstream = upstream;
+    upstream.binaryType = "nodebuffer";
+    upstream.addEventListener("message", ({ data }) => this.#pass((client) => void client.send(data)));
+    upstream.addEventListener("close", ({ code, reason }) =>
+      this.#pass((client) => {
+        if (code === CLOSE.lost) client.terminate();
+        else if (code === NO_STATUS) client.close();
+        else client.close(code, reason);
+      }),
+    );
+  }
+
+  /** Begins to pass messages to the client, which is open now. */
+  attach(client: RelayedClient): void {
+    this.#client = client;
+    for (const pass of this.#waiting) pass(client);
+    this.#waiting = [];
+  }
+
+  /** Passes a client's message on. */
+  send(client: RelayedClient, message: string | Buffer): void {
+    this.#upstream.send(message);
+    if (this.#upstream.bufferedAmount > UPSTREAM_MAX_BYTES)
+      client.close(CLOSE.tryLater, "Too much waits to be handled");
+  }
+
+  /** Passes a client's ping on: the main process limits their rate. */
+  ping(data: Buffer): void {
+    this.#upstream.ping(data);
+  }
+
+  /** Passes on how the client has closed. */
+  close(code: number, reason: string): void {
+    if (code === CLOSE.lost) this.#upstream.terminate();
+    else if (code === NO_STATUS) this.#upstream.close();
+    else this.#upstream.close(code, reason);
+  }
+
+  #pass(pass: (client: RelayedClient) => void): void {
+    if (this.#client === null) this.#waiting.push(pass);
+    else pass(this.#client);
+  }
+}

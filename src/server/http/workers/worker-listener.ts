@@ -1,0 +1,104 @@
+import http from "node:http";
+import type { Server } from "bun";
+import type { Clock } from "../../../kernel/clock.ts";
+import { UNDER_WAY_MAX_MS } from "../../../kernel/limits.ts";
+import type { MaybePromise } from "../../../kernel/maybe-promise.ts";
+import { endsWithin } from "../../../kernel/time/stop.ts";
+import { CLOSE, IDLE_TIMEOUT_SECONDS as SOCKET_IDLE_SECONDS } from "../../sockets/limits.ts";
+import { HEADERS_MAX_BYTES, IDLE_TIMEOUT_SECONDS, REQUEST_MAX_BYTES } from "../limits.ts";
+import type { Forwarding } from "./forwarding.ts";
+import type { Relay } from "./relay.ts";
+
+export interface WorkerListenerOptions {
+  clock: Clock;
+  host: string;
+  port: number;
+  forwarding: Forwarding;
+  /** Answers a request; null: the main process is to. `peer` returns the address of the connection. */
+  answer(request: Request, peer: () => string): MaybePromise<Response | null>;
+  /** Answers when the main process does not. */
+  failure(cause: unknown, request: Request): Response;
+  /** The size of a WebSocket's message, and of what waits to be sent to one that reads slowly. */
+  messageMaxBytes: number;
+  waitingMaxBytes: number;
+}
+
+export type WorkerListener = ReturnType<typeof listenAsWorker>;
+
+/**
+ * Listens on the port of the main process, beside it: the system spreads connections over both. Errors: the port is not available,
+ * or the system cannot share it.
+ */
+export function listenAsWorker(options: WorkerListenerOptions) {
+  const { forwarding, answer, failure } = options;
+  Object.assign(http, { maxHeaderSize: HEADERS_MAX_BYTES });
+  let forwarded = 0;
+
+  const forward = (request: Request, server: Server<Relay>): Promise<Response> => {
+    forwarded += 1;
+    const peer = addressOf(server, request);
+    const answered = isUpgrade(request) ? upgrade(request, server, peer) : forwarding.forward(request, peer);
+    return answered.catch((cause: unknown) => failure(cause, request));
+  };
+
+  const upgrade = async (request: Request, server: Server<Relay>, peer: string): Promise<Response> => {
+    const upstream = await forwarding.open(request, peer);
+    if (upstream instanceof Response) return upstream;
+    const { relay, headers } = upstream;
+    // The client has left.
+    if (!server.upgrade(request, { data: relay, headers })) relay.close(CLOSE.lost, "");
+    return UPGRADED;
+  };
+
+  const server = Bun.serve<Relay>({
+    hostname: options.host,
+    port: options.port,
+    reusePort: true,
+    idleTimeout: IDLE_TIMEOUT_SECONDS,
+    maxRequestBodySize: REQUEST_MAX_BYTES,
+    fetch: (request, receiver) => {
+      const here = answer(request, () => addressOf(receiver, request));
+      if (here === null) return forward(request, receiver);
+      return here instanceof Response ? here : here.then((response) => response ?? forward(request, receiver));
+    },
+    websocket: {
+      maxPayloadLength: options.messageMaxBytes,
+      backpressureLimit: options.waitingMaxBytes,
+      closeOnBackpressureLimit: true,
+      idleTimeout: SOCKET_IDLE_SECONDS,
+      sendPings: true,
+      open: (client) => client.data.attach(client),
+      message: (client, message) => client.data.send(client, message),
+      ping: (client, data) => client.data.ping(data),
+      close: (client, code, reason) => client.data.close(code, reason),
+    },
+    error: (cause) => failure(cause, new Request("http://localhost/")),
+  });
+
+  return {
+    /** Requests that were passed on since the start. */
+    get forwarded(): number {
+      return forwarded;
+    },
+    /** Holds the connection of a request that is under way, or no longer. */
+    hold(id: number, isHeld: boolean): void {
+      const request = forwarding.underWay(id);
+      if (request !== undefined) server.timeout(request, isHeld ? 0 : IDLE_TIMEOUT_SECONDS);
+    },
+    /** Accepts nothing more, and resolves when everything that was begun is answered; after UNDER_WAY_MAX_MS at the latest. */
+    async stop(): Promise<void> {
+      const answered = server.stop(false);
+      await endsWithin(answered, UNDER_WAY_MAX_MS, options.clock);
+      await server.stop(true);
+    },
+  };
+}
+
+const addressOf = (server: Server<Relay>, request: Request): string =>
+  server.requestIP(request)?.address ?? "127.0.0.1";
+
+const isUpgrade = ({ method, headers }: Request): boolean =>
+  method === "GET" && headers.get("upgrade")?.toLowerCase() === "websocket";
+
+/** The answer to a request that was upgraded. */
+const UPGRADED = new Response(null, { status: 101 });

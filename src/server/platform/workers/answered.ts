@@ -1,0 +1,40 @@
+import { RequestTrace } from "../../../kernel/observing/request-trace.ts";
+import { ANONYMOUS, type Principal } from "../../access/principal.ts";
+import type { Answered } from "../../http/exchange/request-context.ts";
+import type { WorkerAnswer } from "./messages.ts";
+
+const OK = 200;
+/** The request of an answer of which nobody asks for the URL. */
+const ANY_READ = new Request("http://localhost/");
+
+/** Returns an answer of a worker as this process counts its own. */
+export function answeredByWorker({ requestId, route, params, durationMs, userId, request }: WorkerAnswer): Answered {
+  const requester = { requestId, address: () => request?.address ?? "" };
+  return {
+    request: request === null ? ANY_READ : new Request(request.url),
+    requestId,
+    route,
+    params,
+    status: OK,
+    durationMs,
+    principal: userId === null ? ANONYMOUS : userNamed(userId),
+    trace: request === null ? null : new RequestTrace(requester, performance.now() - durationMs),
+  };
+}
+
+/** Returns a user of whom only the id is asked: for the request log. */
+const userNamed = (id: string): Principal => ({
+  kind: "user",
+  sessionId: "",
+  tokenVersion: 0,
+  auth: {
+    id,
+    email: null,
+    emailVerified: false,
+    phone: null,
+    role: "",
+    isAnonymous: false,
+    custom: {},
+    invitation: null,
+  },
+});

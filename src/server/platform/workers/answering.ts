@@ -1,0 +1,138 @@
+import { isPromise, type MaybePromise } from "../../../kernel/maybe-promise.ts";
+import { ACT_AS_HEADER } from "../../access/acting.ts";
+import { ADMIN_HEADER, SERVICE_KEY_HEADER } from "../../access/principals.ts";
+import type { PlatformConfig } from "../../config/types.ts";
+import { ReadCut } from "../../db/readers/read-cut.ts";
+import type { SharedPage } from "../../db/readers/shared-page.ts";
+import type { Answered } from "../../http/exchange/request-context.ts";
+import type { Http } from "../../http/http.ts";
+import { createClientAddress } from "../../http/listening/client-address.ts";
+import { isTightLimit, RATE_LIMITS } from "../../http/rate-limit.ts";
+import type { WorkerAnswer, WorkerOrder } from "./messages.ts";
+import { createWorkerHttp, type WorkerHttp } from "./worker-http.ts";
+
+const OK = 200;
+/** The path of a read of a table in a static namespace, of characters that no router decodes. */
+const READ_PATH = /^\/api\/db\/([\w-]+)\/tables\/([\w-]+)(?:\/([\w.~-]+))?$/;
+/** Headers with which only the main process answers. */
+const NOT_HERE = [SERVICE_KEY_HEADER, ADMIN_HEADER, ACT_AS_HEADER, "trailer", "upgrade"] as const;
+/** Tries of a request whose reads were not of one moment, before the main process answers it. */
+const TRIES_MAX = 3;
+/** The duration from which the request log may want to know more of a request. */
+const DETAILED_MS = 100;
+
+/** An endpoint for a request, and what its path says. */
+interface Found {
+  handle: ReturnType<Http["endpoint"]>;
+  params: Record<string, string>;
+  pattern: string;
+}
+
+/** Answers a request; null: the main process is to. `peer` returns the address of the connection. */
+export type Answering = (request: Request, peer: () => string) => MaybePromise<Response | null>;
+
+/**
+ * Creates what answers requests in a worker: reads of tables by users and by anybody, if all of it can be read at once, from one
+ * moment, and is a success. Everything else is the main process's, whose word is the only refusal that a client gets.
+ */
+export async function createAnswering(
+  config: PlatformConfig,
+  { order, page, onAnswer }: { order: WorkerOrder; page: SharedPage; onAnswer: (answer: WorkerAnswer) => void },
+): Promise<Answering> {
+  const cut = new ReadCut(page);
+  const answers = new WeakMap<Request, Answered>();
+  const { peers, addressOf } = createAddresses(config);
+  const served = await createWorkerHttp(config, {
+    order,
+    cut,
+    addressOf,
+    onAnswer: (answer) => void answers.set(answer.request, answer),
+  });
+  const find = createFinding(config, served);
+  const limit = config.rateLimits?.global ?? RATE_LIMITS.global;
+  // A limit that one client can reach is counted by client, in the main process.
+  const mayCount = isTightLimit(limit) ? () => false : () => page.requests.count() < limit.requests;
+  const isLogged = config.server?.accessLog === true;
+
+  const send = (request: Request, response: Response): Response => {
+    page.requests.add();
+    const answer = answers.get(request);
+    if (answer !== undefined) onAnswer(reportOf(answer, { isLogged, addressOf }));
+    return response;
+  };
+
+  const attempt = (request: Request, found: Found, triesLeft: number): MaybePromise<Response | null> => {
+    const id = cut.enter();
+    if (id === null) return null;
+    const judge = (response: Response): MaybePromise<Response | null> => {
+      if (cut.stands(id)) return response.status === OK ? send(request, response) : null;
+      void response.body?.cancel().catch(() => {});
+      return triesLeft > 1 && cut.mayRepeat(id) ? attempt(request, found, triesLeft - 1) : null;
+    };
+    try {
+      const response = found.handle({ request, params: found.params, route: found.pattern });
+      return isPromise(response) ? response.then(judge, () => null) : judge(response);
+    } catch {
+      // The main process fails in the same way, and logs it.
+      return null;
+    }
+  };
+
+  return (request, peer) => {
+    const found = find(request);
+    if (found === null || !mayCount()) return null;
+    peers.set(request, peer);
+    return attempt(request, found, TRIES_MAX);
+  };
+}
+
+/** Returns the addresses of clients, and where those of their connections are noted. */
+function createAddresses({ server }: PlatformConfig) {
+  const peers = new WeakMap<Request, () => string>();
+  const { trustProxy = false, clientAddressHeader } = server ?? {};
+  const clientAddress = createClientAddress({ trustProxy, clientAddressHeader });
+  const peerOf = (request: Request): string => peers.get(request)?.() ?? "";
+  return { peers, addressOf: (request: Request): string => clientAddress(request.headers, () => peerOf(request)) };
+}
+
+/** Creates the function that finds the endpoint of a request; null: it is none that a worker answers. */
+function createFinding({ databases = {} }: PlatformConfig, { http, endpoints }: WorkerHttp) {
+  const routes = new Map(
+    [...endpoints].map(([rest, one]) => [
+      rest,
+      { handle: http.endpoint(one), pattern: one.route.slice("GET ".length) },
+    ]),
+  );
+  const isStatic = (namespace: string): boolean =>
+    Object.hasOwn(databases, namespace) && databases[namespace]?.instance !== true;
+
+  return ({ headers, method, url }: Request): Found | null => {
+    if (method !== "GET") return null;
+    const host = headers.get("host");
+    if (host === null || host.includes(",")) return null;
+    for (const name of NOT_HERE) if (headers.has(name)) return null;
+    const pathAt = url.indexOf("/", url.indexOf("//") + 2);
+    const queryAt = url.indexOf("?", pathAt);
+    const [, namespace, table, rest = ""] = READ_PATH.exec(url.slice(pathAt, queryAt < 0 ? undefined : queryAt)) ?? [];
+    if (namespace === undefined || table === undefined || !isStatic(namespace)) return null;
+    const route = routes.get(rest);
+    if (route !== undefined) return { ...route, params: { namespace, table } };
+    const byId = routes.get(":id");
+    return byId === undefined ? null : { ...byId, params: { namespace, table, id: rest } };
+  };
+}
+
+/** Returns what the main process counts of an answer. */
+function reportOf(
+  { request, requestId, route, params, durationMs, principal }: Answered,
+  { isLogged, addressOf }: { isLogged: boolean; addressOf: (request: Request) => string },
+): WorkerAnswer {
+  return {
+    requestId,
+    route: route ?? "",
+    params,
+    durationMs,
+    userId: principal.kind === "user" ? principal.auth.id : null,
+    request: isLogged || durationMs >= DETAILED_MS ? { url: request.url, address: addressOf(request) } : null,
+  };
+}

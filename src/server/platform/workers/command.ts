@@ -1,0 +1,2 @@
+/** The command that runs a worker; the help omits it. */
+export const WORKER_COMMAND = "worker";

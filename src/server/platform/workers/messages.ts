@@ -1,0 +1,41 @@
+import type { MainProcess } from "../../http/workers/forwarding.ts";
+
+/** Everything that a worker has to know besides the config. */
+export interface WorkerOrder {
+  dataDirectory: string;
+  secrets: { serviceKey: string; jwtSecret: string };
+  isDrill: boolean;
+  host: string;
+  port: number;
+  /** The path of the shared page. */
+  page: string;
+  main: MainProcess;
+  /** The hash of the files of the config: a worker with another config would have other rules. */
+  configHash: string;
+}
+
+/** An answer that a worker has given: what the request log, the metrics and the access log need. */
+export interface WorkerAnswer {
+  requestId: string;
+  /** The pattern of the path. */
+  route: string;
+  params: Readonly<Record<string, string>>;
+  durationMs: number;
+  /** null: nobody was signed in. */
+  userId: string | null;
+  /** The URL and the client's address; null where nobody asks for them. */
+  request: { url: string; address: string } | null;
+}
+
+/** Messages of the main process to a worker. */
+export type ToWorker =
+  | { kind: "begin"; order: WorkerOrder }
+  | { kind: "hold"; id: number; isHeld: boolean }
+  | { kind: "stop" };
+
+/** Messages of a worker to the main process. */
+export type FromWorker =
+  | { kind: "waiting" }
+  | { kind: "ready" }
+  | { kind: "answers"; answers: readonly WorkerAnswer[] }
+  | { kind: "failed"; message: string };

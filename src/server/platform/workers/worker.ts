@@ -1,0 +1,102 @@
+import { type Clock, systemClock } from "../../../kernel/clock.ts";
+import { AppError } from "../../../kernel/errors.ts";
+import { roomBacklogMaxBytes, roomMessageMaxBytes } from "../../areas/rooms/index.ts";
+import type { PlatformConfig } from "../../config/types.ts";
+import { SharedPage } from "../../db/readers/shared-page.ts";
+import { lockAsWorker } from "../../db/readers/workers-lock.ts";
+import { createForwarding } from "../../http/workers/forwarding.ts";
+import { listenAsWorker } from "../../http/workers/worker-listener.ts";
+import { BACKPRESSURE_MAX_BYTES, FRAME_MAX_BYTES } from "../../sockets/limits.ts";
+import { createAnswering } from "./answering.ts";
+import { ANSWERS_DELAY_MS, ANSWERS_MAX, SIGN_MS } from "./limits.ts";
+import type { FromWorker, ToWorker, WorkerAnswer, WorkerOrder } from "./messages.ts";
+
+const KIB = 1024;
+const MICROSECONDS_PER_MS = 1000;
+
+/** Runs a worker: resolves when the main process has stopped it, and what it had begun is answered. Errors: it cannot listen. */
+export async function runWorker(
+  config: PlatformConfig,
+  order: WorkerOrder,
+  channel: { send(message: FromWorker): void; listen(onMessage: (message: ToWorker) => void): void },
+): Promise<void> {
+  const clock = systemClock;
+  const lock = lockAsWorker(order.dataDirectory);
+  const page = new SharedPage(order.page);
+  const answers = createReports(clock, (batch) => channel.send({ kind: "answers", answers: batch }));
+  const answer = await createAnswering(config, { order, page, onAnswer: answers.add });
+  const listener = listenAsWorker({
+    ...order,
+    clock,
+    forwarding: createForwarding(order.main),
+    answer,
+    failure: unanswered,
+    messageMaxBytes: Math.max(FRAME_MAX_BYTES, roomMessageMaxBytes(config.rooms ?? {})),
+    waitingMaxBytes: Math.max(BACKPRESSURE_MAX_BYTES, roomBacklogMaxBytes(config.rooms ?? {})),
+  });
+  const endSigns = giveSigns(clock, (sign) =>
+    page.write(order.main.worker, { ...sign, answered: answers.count, forwarded: listener.forwarded }),
+  );
+  await new Promise<void>((resolve) => {
+    channel.listen((message) => {
+      if (message.kind === "hold") listener.hold(message.id, message.isHeld);
+      if (message.kind === "stop") resolve();
+    });
+    channel.send({ kind: "ready" });
+  });
+  await listener.stop();
+  answers.flush();
+  endSigns();
+  lock.close();
+}
+
+/** Answers where the main process does not. */
+function unanswered(): Response {
+  const { status, message, headers } = new AppError(503, "The server cannot answer now", { headers: RETRY_AFTER });
+  return Response.json({ code: status, message }, { status, headers: headers ?? {} });
+}
+
+const RETRY_AFTER = { "retry-after": "1" };
+
+/** Collects answers, and reports several at once. */
+function createReports(clock: Clock, report: (answers: readonly WorkerAnswer[]) => void) {
+  let waiting: WorkerAnswer[] = [];
+  let count = 0;
+  const flush = (): void => {
+    const batch = waiting;
+    waiting = [];
+    if (batch.length > 0) report(batch);
+  };
+  return {
+    /** Answers since the start. */
+    get count(): number {
+      return count;
+    },
+    add(answer: WorkerAnswer): void {
+      count += 1;
+      waiting.push(answer);
+      if (waiting.length === 1) clock.after(ANSWERS_DELAY_MS, flush);
+      else if (waiting.length === ANSWERS_MAX) flush();
+    },
+    flush,
+  };
+}
+
+/** Gives a sign of life at an interval, with the memory and the delay of the event loop. Returns a function that ends it. */
+function giveSigns(
+  clock: Clock,
+  give: (sign: { signs: number; memoryKiB: number; loopUs: number }) => void,
+): () => void {
+  let signs = 0;
+  let dueAt = performance.now();
+  let cancel = () => {};
+  const sign = (): void => {
+    signs += 1;
+    const loopUs = Math.max(0, performance.now() - dueAt) * MICROSECONDS_PER_MS;
+    give({ signs, memoryKiB: process.memoryUsage.rss() / KIB, loopUs });
+    dueAt = performance.now() + SIGN_MS;
+    cancel = clock.after(SIGN_MS, sign);
+  };
+  sign();
+  return () => cancel();
+}

@@ -1,0 +1,206 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { type SignedIn, signIn, type TestPlatform, testPlatform, until } from "../../support/index.ts";
+import { connect, subscribe } from "../../ws/realtime/realtime-support.ts";
+
+const T = "/api/db/shared/tables";
+/** A new connection for each request: the system spreads connections over the processes. */
+const ALONE = { headers: { connection: "close" } };
+const ROUNDS = 1_000;
+
+interface Process {
+  pid: number;
+  role: string;
+  requests: number;
+  memory: number;
+  loopMs: number;
+}
+
+let platform: TestPlatform;
+let user: SignedIn;
+let other: SignedIn;
+
+beforeAll(async () => {
+  platform = await testPlatform({
+    config: `{
+      server: { workers: 2 },
+      rateLimits: { auth: { requests: 100_000, window: 60 }, signin: { requests: 100_000, window: 60 } },
+      databases: { shared: { tables: {
+        notes: { schema: { text: { type: "string" }, n: { type: "integer" } }, access: { read: true, insert: true, update: true, delete: true } },
+        members: { schema: { userId: { type: "string" } }, indexes: [{ fields: ["userId"] }] },
+        secrets: {
+          schema: { text: { type: "string" } },
+          access: { read: (auth, _record, { table }) => auth !== null && table("members").exists([["userId", "==", auth.id]]) },
+        },
+        caught: { access: { read: (auth, _record, { db }) => { try { return db("rooms", "a").table("keys").get("open") !== null; } catch { return true; } } } },
+      } }, rooms: { instance: true, tables: { keys: { access: { read: true, insert: true } } } } },
+      storage: { buckets: { files: { access: { read: true, write: true } } } },
+      routes: (api) => api
+        .post("/echo", async ({ request, address }) => ({ address, headers: Object.fromEntries(request.headers), text: await request.text() }), { access: true, parse: "none" })
+        .get("/slow", async () => { await Bun.sleep(15_000); return "slow"; }, { access: true }),
+    }`,
+  });
+  [user, other] = [await signIn(platform), await signIn(platform)];
+});
+afterAll(() => platform.stop());
+
+async function processes(): Promise<Process[]> {
+  const { body } = await platform.service.get<{ checks: { processes: Process[] } }>("/api/health?full");
+  return body.checks.processes;
+}
+
+test("[WK1] [WK50] the processes are in the health, and each answers its share of the reads", async () => {
+  const before = new Map((await processes()).map(({ pid, requests }) => [pid, requests]));
+  expect(before.size).toBe(3);
+  const reads = 600;
+  for (let n = 0; n < reads; n++) expect((await platform.get(`${T}/notes?limit=1`, ALONE)).status).toBe(200);
+  const shares = async () => (await processes()).map(({ pid, requests }) => requests - (before.get(pid) ?? 0));
+  await until("each process has answered a fifth", async () => (await shares()).every((share) => share > reads / 5));
+  const [main, ...workers] = await processes();
+  expect(main).toEqual({
+    pid: platform.process.pid,
+    role: "main",
+    requests: expect.any(Number),
+    memory: expect.any(Number),
+    loopMs: expect.any(Number),
+  });
+  expect(workers.map(({ role }) => role)).toEqual(["worker", "worker"]);
+  expect(workers.every(({ memory }) => memory > 10_000_000)).toBe(true);
+});
+
+test("[WK23] requests are counted once, whoever answers them", async () => {
+  const counted = async (): Promise<number> => {
+    const text = await (await platform.service.fetch("/metrics")).text();
+    return Number(/^platform_http_requests_total\{area="db",method="GET",status="2xx"\} (\d+)$/m.exec(text)?.[1] ?? 0);
+  };
+  await Bun.sleep(500);
+  const before = await counted();
+  for (let n = 0; n < 60; n++) await user.get(`${T}/notes?limit=1&offset=${n}`, ALONE);
+  await until("all are counted", async () => (await counted()) - before >= 60);
+  await Bun.sleep(500);
+  expect((await counted()) - before).toBe(60);
+});
+
+test("[WK10] a write that was answered is in every later answer, on any connection", async () => {
+  for (let n = 1; n <= ROUNDS; n++) {
+    const made = await platform.post<{ id: string }>(`${T}/notes`, { text: "new", n }, ALONE);
+    expect(made.status).toBe(201);
+    const [one, list, count] = await Promise.all([
+      platform.get(`${T}/notes/${made.body.id}`, ALONE),
+      platform.get<{ items: unknown[] }>(
+        `${T}/notes?filter=${encodeURIComponent(`[["n","==",${n}]]`)}&total=false`,
+        ALONE,
+      ),
+      platform.get<{ total: number }>(`${T}/notes/count`, ALONE),
+    ]);
+    expect([one.status, list.body.items.length, count.body.total]).toEqual([200, 1, n]);
+  }
+}, 120_000);
+
+test("[WK11] a right that was taken away is not used by any process once that is answered", async () => {
+  expect((await platform.service.post(`${T}/secrets`, { id: "s", text: "secret" })).status).toBe(201);
+  for (let round = 0; round < ROUNDS / 4; round++) {
+    const { id } = (await platform.service.post<{ id: string }>(`${T}/members`, { userId: user.id })).body;
+    const allowed = await Promise.all([1, 2, 3].map(() => user.get(`${T}/secrets/s`, ALONE)));
+    expect(allowed.map(({ status }) => status)).toEqual([200, 200, 200]);
+    expect((await platform.service.delete(`${T}/members/${id}`)).status).toBe(200);
+    const refused = await Promise.all([1, 2, 3].map(() => user.get(`${T}/secrets/s`, ALONE)));
+    expect(refused.map(({ status }) => status)).toEqual([403, 403, 403]);
+  }
+}, 120_000);
+
+test("[WK11] a session that has ended is not used by any process once that is answered", async () => {
+  for (let round = 0; round < 60; round++) {
+    const { accessToken, refreshToken } = (
+      await platform.post<{ accessToken: string; refreshToken: string }>("/api/auth/refresh", {
+        refreshToken: other.refreshToken,
+      })
+    ).body;
+    other = { ...other, refreshToken };
+    const session = platform.as(accessToken);
+    const allowed = await Promise.all([1, 2, 3, 4].map(() => session.get(`${T}/notes?limit=1`, ALONE)));
+    expect(allowed.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+    expect((await platform.service.post(`/api/auth/admin/users/${other.id}/revoke`)).status).toBe(200);
+    const refused = await Promise.all([1, 2, 3, 4].map(() => session.get(`${T}/notes?limit=1`, ALONE)));
+    expect(refused.map(({ status }) => status)).toEqual([401, 401, 401, 401]);
+    const again = await platform.post<{ refreshToken: string }>("/api/auth/signin", {
+      email: other.email,
+      password: other.password,
+    });
+    other = { ...other, refreshToken: again.body.refreshToken };
+  }
+}, 120_000);
+
+test("[WK3] what a rule cannot see in a worker is not decided there, also where the rule catches the error", async () => {
+  for (let n = 0; n < 20; n++) expect((await user.get(`${T}/caught?limit=1`, ALONE)).status).toBe(403);
+});
+
+test("[WK20] a forwarded request is the client's: address, headers, body and answer", async () => {
+  for (let n = 0; n < 30; n++) {
+    const response = await fetch(`${platform.url}/api/functions/echo`, {
+      method: "POST",
+      body: "x".repeat(200_000),
+      headers: { connection: "close", "x-platform-worker": "forged", "content-type": "text/plain" },
+    });
+    const { address, headers, text } = (await response.json()) as {
+      address: string;
+      headers: Record<string, string>;
+      text: string;
+    };
+    expect([response.status, address, text.length]).toEqual([200, "127.0.0.1", 200_000]);
+    expect(headers["x-platform-worker"] ?? "forged").toBe("forged");
+    expect(headers["host"]).toBe(new URL(platform.url).host);
+  }
+});
+
+test("[WK20] an answer may take as long as elsewhere", async () => {
+  const answers = await Promise.all(
+    Array.from({ length: 6 }, async () => (await platform.fetch("/api/functions/slow", ALONE)).text()),
+  );
+  expect(answers).toEqual(Array(6).fill("slow"));
+}, 30_000);
+
+test("[WK20] large files pass through workers whole, both ways", async () => {
+  const bytes = crypto.getRandomValues(new Uint8Array(65_536));
+  const large = new Blob(Array.from({ length: 64 }, () => bytes));
+  const hash = Bun.SHA256.hash(await large.arrayBuffer(), "hex");
+  for (let n = 0; n < 12; n++) {
+    const path = `/api/storage/files/large-${n}`;
+    const sent = await platform.service.fetch(path, {
+      method: "PUT",
+      body: large,
+      headers: {
+        connection: "close",
+        "content-type": "application/octet-stream",
+        "x-platform-service-key": platform.serviceKey,
+      },
+    });
+    expect(sent.status).toBe(201);
+    const got = await platform.fetch(path, ALONE);
+    expect(Bun.SHA256.hash(await got.arrayBuffer(), "hex")).toBe(hash);
+  }
+});
+
+test("[WK21] a WebSocket works through any process, with the codes of both ends", async () => {
+  const sockets = await Promise.all(Array.from({ length: 24 }, () => connect(platform, user)));
+  for (const socket of sockets) await subscribe(socket, "realtime:shared:notes");
+  expect((await platform.post(`${T}/notes`, { id: "told", text: "to all" })).status).toBe(201);
+  for (const socket of sockets) await socket.expect({ type: "db_change", docId: "told", changeType: "added" });
+  const [first, ...rest] = sockets;
+  await first?.close(4010, "enough");
+  expect((await platform.service.post(`/api/auth/admin/users/${user.id}/revoke`)).status).toBe(200);
+  for (const { code } of await Promise.all(rest.map(({ closed }) => closed))) expect(code).toBe(4003);
+});
+
+test("[WK21] an upgrade that is refused has the server's answer", async () => {
+  for (let n = 0; n < 12; n++) {
+    const response = await fetch(`${platform.url}/api/room?namespace=none&id=x`, {
+      headers: {
+        connection: "upgrade",
+        upgrade: "websocket",
+        "sec-websocket-version": "13",
+        "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==",
+      },
+    });
+    expect([response.status, ((await response.json()) as { code: number }).code]).toEqual([404, 404]);
+  }
+});
