@@ -164,18 +164,12 @@ test("[WK20] large files pass through workers whole, both ways", async () => {
   const large = new Blob(Array.from({ length: 64 }, () => bytes));
   const hash = Bun.SHA256.hash(await large.arrayBuffer(), "hex");
   for (let n = 0; n < 12; n++) {
-    const path = `/api/storage/files/large-${n}`;
-    const sent = await platform.service.fetch(path, {
-      method: "PUT",
-      body: large,
-      headers: {
-        connection: "close",
-        "content-type": "application/octet-stream",
-        "x-platform-service-key": platform.serviceKey,
-      },
-    });
+    const form = new FormData();
+    form.append("key", `large-${n}`);
+    form.append("file", large, "large.bin");
+    const sent = await user.fetch("/api/storage/files/upload", { method: "POST", body: form, ...ALONE });
     expect(sent.status).toBe(201);
-    const got = await platform.fetch(path, ALONE);
+    const got = await platform.fetch(`/api/storage/files/large-${n}`, ALONE);
     expect(Bun.SHA256.hash(await got.arrayBuffer(), "hex")).toBe(hash);
   }
 });
