@@ -45,8 +45,8 @@ export async function createWorkerHttp(
   const secret = secrets.jwtSecret;
   const principals = createPrincipals({
     serviceKeys: createServiceKeys({ rootKey: secrets.serviceKey, secret, declared: {}, clock }),
-    // Tokens that others verify are left to the main process, which knows their keys.
-    tokens: createTokenVerifier({ secret, keys: null, clock }),
+    // Tokens that others verify or sign are left to the main process, which knows their keys.
+    tokens: createTokenVerifier({ secret, keys: null, issuers: null, clock }),
     sessions: createSessionReads({ sql: open(join(dataDirectory, SYSTEM_FILE)), clock }),
     administrators: () => null,
     account: spoil,
