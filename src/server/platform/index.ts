@@ -63,6 +63,18 @@ async function prepareWorkers(
   return new Workers({ ...loading, count, order, clock: options.clock ?? systemClock, logger });
 }
 
+/** Starts the workers. There are none until the next start while a file of 0.2 is rewritten: only the main process waits for that. */
+async function startWorkers(
+  workers: Workers,
+  { config, areas, logger }: { config: PlatformConfig; areas: Areas; logger: Logger },
+  { host = HOST_DEFAULT, port }: { host: string | undefined; port: number },
+): Promise<void> {
+  const rewritten = Object.keys(config.databases ?? {}).map((name) => areas.tables.file(name, null)?.ready());
+  if (rewritten.every((ready) => ready === undefined)) return workers.start({ host, port });
+  for (const ready of rewritten) ready?.catch(() => {});
+  logger.warn("workers: a file of records is rewritten first: there are none until the next start");
+}
+
 function serve(
   config: PlatformConfig,
   { base, areas, app, stopping }: { base: Base; areas: Areas; app: AppAccess; stopping: Stopping },
@@ -80,7 +92,8 @@ function serve(
       const { workers } = base;
       const inner = workers?.openInner ?? null;
       const listening = base.listener.listen(server, { host, port, tls, routes: native, inner, failure });
-      await workers?.start({ host: host ?? HOST_DEFAULT, port: listening.port });
+      if (workers !== null)
+        await startWorkers(workers, { config, areas, logger: base.logger }, { host, port: listening.port });
       area?.begin({ host: host ?? TLS_HOST_DEFAULT, port: listening.port, renew: base.listener.renew });
       return listening;
     },

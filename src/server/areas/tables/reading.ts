@@ -8,6 +8,7 @@ import type { Endpoint } from "../../http/endpoint.ts";
 import { readingEndpoints } from "./endpoints/endpoints.ts";
 import { readNamespaces } from "./records/read-namespaces.ts";
 import { createTableService } from "./service.ts";
+import { createFollowers } from "./tombstones/followers.ts";
 
 /** Endpoints that read the tables of static namespaces, by what follows the table in their path: `""`, `"count"`, `":id"`, …. */
 export type ReadingEndpoints = ReadonlyMap<string, Endpoint>;
@@ -30,9 +31,12 @@ export async function createTableReading(deps: {
   publicUrl: string | null;
 }): Promise<ReadingEndpoints> {
   const { spoil } = deps;
+  const namespaces = readNamespaces(deps);
   const service = createTableService({
     ...deps,
-    namespaces: readNamespaces(deps),
+    namespaces,
+    // Nothing is carried out: it never begins.
+    followers: createFollowers({ ...deps, namespaces }),
     app: spoil,
     prepareJob: spoil,
     accountsChanged: async () => spoil(),

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import type { NamespaceConfig } from "../../../config/types.ts";
 import type { DatabaseFile, InstanceFiles } from "../../../db/index.ts";
 import { AnsweredElsewhere } from "../../../db/readers/read-cut.ts";
-import { compileTables } from "../model/model.ts";
+import { compileNamespaces } from "../model/model.ts";
 import { createShapeCache, createTable, type Namespace, type Table } from "./namespaces.ts";
 
 /**
@@ -18,9 +18,10 @@ export function readNamespaces(deps: {
 }): ReadonlyMap<string, Namespace> {
   const shapes = createShapeCache();
   const namespaces = new Map<string, Namespace>();
+  const compiled = compileNamespaces(deps.databases);
   for (const [name, config] of Object.entries(deps.databases)) {
     const tables = new Map<string, Table>();
-    for (const model of compileTables(name, config.tables).values()) tables.set(model.name, createTable(model, shapes));
+    for (const model of compiled.get(name)?.values() ?? []) tables.set(model.name, createTable(model, shapes));
     const namespace = { name, config, tables };
     if (config.instance === true) namespaces.set(name, { ...namespace, kind: "dynamic", instances: noInstances(deps) });
     else namespaces.set(name, { ...namespace, kind: "static", file: deps.open(join(deps.directory, `${name}.db`)) });
@@ -38,5 +39,8 @@ const noInstances = ({ spoil }: { spoil: () => never }): InstanceFiles => ({
   get: spoil,
   size: 0,
   openFiles: () => [],
+  openIds: () => [],
+  catchUp: () => Promise.reject(new AnsweredElsewhere()),
+  peekMeta: spoil,
   async close() {},
 });
