@@ -15,6 +15,8 @@ const OWNERS = ["ann", "bob", "cyd"];
 const PASSWORD = "correct horse battery";
 const KEY = "key-hubs-0123456789abcdef";
 const base = "/api/db/shared/tables";
+/** Tables of an instance, which refer to those of the other file. */
+const board = "/api/db/boards/one/tables";
 
 interface Ruled {
   name: string;
@@ -45,10 +47,17 @@ beforeAll(async () => {
       secret: { type: "string" }, hub: ${to("hubs")}, hubs: ${several("hubs")} }, access: { ${read === null ? "" : `read: ${read.source}`} } },
     refs_${name}: { schema: { to: ${to(name)}, all: ${several(name)}, hub: ${to("hubs")} }, access: { read: true } },`,
   );
-  const scopes = ["db:shared:hubs:read", ...tables.map(({ name }) => `db:shared:refs_${name}:read`)];
+  const far = (table: string) => `{ references: "shared/${table}", onDelete: "setNull" }`;
+  const severalFar = (table: string) => `{ type: "references", references: "shared/${table}", onDelete: "remove" }`;
+  const farSource = tables.map(
+    ({ name }) => `refs_${name}: { schema: { to: ${far(name)}, all: ${severalFar(name)} }, access: { read: true } },`,
+  );
+  const referring = tables.flatMap(({ name }) => [`db:shared:refs_${name}:read`, `db:boards:refs_${name}:read`]);
+  const scopes = ["db:shared:hubs:read", ...referring];
   platform = await testPlatform({
     config: `{ serviceKeys: { hubs: { key: "${KEY}", scopes: ${JSON.stringify(scopes)} } },
-      databases: { shared: { tables: { hubs: { schema: {}, access: { read: true } }, ${FACTS_TABLE} ${source.join("")} } } } }`,
+      databases: { shared: { tables: { hubs: { schema: {}, access: { read: true } }, ${FACTS_TABLE} ${source.join("")} } },
+        boards: { instance: true, access: { open: true }, tables: { ${farSource.join("")} } } } }`,
   });
   const users = ["ann", "bob"].map((id) => ({
     id,
@@ -81,12 +90,14 @@ beforeAll(async () => {
   expect((await platform.service.post(`${base}/hubs`, { id: "h" })).status).toBe(201);
   for (const { name, records } of tables) {
     const all = [
-      [name, records.map((record) => ({ ...record, hub: "h", hubs: ["h"] }))],
-      [`refs_${name}`, records.map(({ id }) => ({ id: `to-${id}`, to: id, hub: "h" }))],
-      [`refs_${name}`, [{ id: "all", all: records.map(({ id }) => id).reverse() }]],
+      [`${base}/${name}`, records.map((record) => ({ ...record, hub: "h", hubs: ["h"] }))],
+      [`${base}/refs_${name}`, records.map(({ id }) => ({ id: `to-${id}`, to: id, hub: "h" }))],
+      [`${base}/refs_${name}`, [{ id: "all", all: records.map(({ id }) => id).reverse() }]],
+      [`${board}/refs_${name}`, records.map(({ id }) => ({ id: `to-${id}`, to: id }))],
+      [`${board}/refs_${name}`, [{ id: "all", all: records.map(({ id }) => id).reverse() }]],
     ] as const;
     for (const [table, inserts] of all) {
-      const answer = await platform.service.post(`${base}/${table}/batch`, { inserts: inserts as JsonObject[] });
+      const answer = await platform.service.post(`${table}/batch`, { inserts: inserts as JsonObject[] });
       expect([table, answer.status]).toEqual([table, 200]);
     }
   }
@@ -119,6 +130,15 @@ const WAYS: Record<string, (name: string) => { path: string; ids(body: JsonObjec
     path: `${base}/hubs/h?expand=${name}(hubs)`,
     ids: (body) => (body as Expanded).expand[`${name}(hubs)`]?.items.map(({ id }) => id) ?? [],
   }),
+  "the records of another file that a list refers to": (name) => ({
+    path: `${board}/refs_${name}?expand=to`,
+    ids: (body) => (body as unknown as Related).items.flatMap(({ expand }) => expand?.["to"]?.["id"] ?? []),
+  }),
+  "the records of another file that one refers to": (name) => ({
+    path: `${board}/refs_${name}/all?expand=all`,
+    ids: (body) =>
+      (body as { expand: Record<string, JsonObject[]> }).expand["all"]?.map(({ id }) => id).reverse() ?? [],
+  }),
   "two steps": (name) => ({
     path: `${base}/hubs?expand=refs_${name}(hub).to`,
     ids: (body) => {
@@ -128,7 +148,7 @@ const WAYS: Record<string, (name: string) => { path: string; ids(body: JsonObjec
   }),
 };
 
-test(`[TB404] expanded records are decided like records that are read by themselves (seed ${SEED})`, async () => {
+test(`[TB404] [TB912] expanded records are decided like records that are read by themselves (seed ${SEED})`, async () => {
   let hiddenCount = 0;
   for (const { name, read, records } of tables) {
     for (const caller of callers) {
