@@ -19,6 +19,7 @@ const config = (folder: string) => `{
       tables: {
         members: { schema: { n: { type: "integer" }, text: { type: "text" } }, fts: ["text"], access: { read: true } },
         visits: { schema: { member: { type: "text", references: "members", onDelete: "cascade" } } },
+        duties: { schema: { noteId: { references: "shared/notes", onDelete: "setNull" } } },
         papers: { schema: { file: { type: "file", bucket: "files" } }, access: { read: true } },
       },
     },
@@ -86,6 +87,7 @@ test(
     expect(listed(preview.body.tables)).toEqual([
       ["members", 5, 1],
       ["visits", 5, 1],
+      ["duties", 0, 0],
       ["papers", 0, 0],
     ]);
     expect(await numbersOf("a")).toEqual([100]);
@@ -155,6 +157,7 @@ test(
     expect(listed(body.tables)).toEqual([
       ["members", 1, 0],
       ["visits", 1, 0],
+      ["duties", 0, 0],
       ["papers", 1, 0],
     ]);
     expect(await numbersOf("c")).toEqual([1]);
@@ -169,6 +172,27 @@ test(
     const lateFile = join(platform.dataDirectory, "storage", "objects", late.file.id.slice(-2), late.file.id);
     await until("the later bytes are gone", () => !existsSync(lateFile));
     expect(await textOf(platform.service, again.file.url)).toBe("paper");
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "[BK362] references to records of another file that are gone by now end",
+  async () => {
+    for (const id of ["kept", "gone"]) {
+      expect((await platform.service.post("/api/db/shared/tables/notes", { id, n: 1 })).status).toBe(201);
+      expect((await platform.service.post(`${tablesOf("f")}/duties`, { id, noteId: id })).status).toBe(201);
+    }
+    const at = await moment();
+    expect((await platform.service.delete("/api/db/shared/tables/notes/gone")).status).toBe(200);
+    expect((await restore("f", { at })).status).toBe(200);
+    const { body } = await platform.service.get<{ items: { id: string; noteId: string | null }[] }>(
+      `${tablesOf("f")}/duties?sort=id`,
+    );
+    expect(body.items.map(({ id, noteId }) => [id, noteId])).toEqual([
+      ["gone", null],
+      ["kept", "kept"],
+    ]);
   },
   TIMEOUT_MS,
 );
