@@ -196,7 +196,7 @@ export const passkeys = sqliteTable(
 );
 
 /**
- * How far the records of accounts have followed them: one row, where the config has a table of users. `place` is that table,
+ * Progress of the records of accounts in following them: one row, where the config has a table of users. `place` is that table,
  * `lastMark` the last number of a mark, `seenCount` the highest count of the table's file that this one relies on.
  */
 export const userRecords = sqliteTable("user_records", {

@@ -133,7 +133,7 @@ export const storageGrants = sqliteTable(
     bucket: text().notNull(),
     key: text().notNull(),
     /**
-     * Who requested the URL: a user as rules see one, or `{ serviceKey: NAME }`; each with `actor`, if audited. null: the server.
+     * Caller who requested the URL: a user as rules see one, or `{ serviceKey: NAME }`; each with `actor`, if audited. null: the server.
      */
     auth: text({ mode: "json" }).$type<JsonObject>(),
     expiresAt: integer().notNull(),

@@ -11,7 +11,7 @@ import { platformCommand, testPlatform } from "./support/index.ts";
 
 const page = (name: string): string => readFileSync(join(GUIDE, name), "utf8");
 
-/** What pages show as code: blocks, and words in backticks. */
+/** Code on the pages: blocks, and words in backticks. */
 const codeOf = (text: string): string => (text.match(/```[\s\S]*?```|`[^`\n]+`/g) ?? []).join("\n");
 
 const named = (code: string, name: string): boolean => new RegExp(`(?<![\\w-])${name}(?![\\w-])`).test(code);

@@ -26,7 +26,7 @@ function laidOut(sql: readonly string[] | null): Database {
 
 type Facts = Record<string, unknown>;
 
-/** What SQLite knows of a table, in an order that does not depend on the names of indexes that it makes itself. */
+/** Returns SQLite's description of a table, in an order that does not depend on the names of indexes that it makes itself. */
 function factsOf(sqlite: Database, table: string): Facts {
   const all = (sql: string) => sqlite.query<Facts, []>(sql).all();
   const columns = all(

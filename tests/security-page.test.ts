@@ -7,7 +7,7 @@ import { join, resolve } from "node:path";
 const root = resolve(import.meta.dir, "..");
 const read = (path: string): string => readFileSync(join(root, path), "utf8");
 
-/** What every `test` is called, those of `test.each([…])(…)` too; of a template, its text. */
+/** Returns the names of every `test`, those of `test.each([…])(…)` too; of a template, its text. */
 const names = [...new Bun.Glob("{src,tests}/**/*.test.ts").scanSync({ cwd: root })].flatMap((path) =>
   [
     ...read(path).matchAll(

@@ -4,7 +4,7 @@ import { dirname, join, relative, resolve } from "node:path";
 const root = resolve(import.meta.dir, "..");
 const transpiler = new Bun.Transpiler({ loader: "ts", target: "bun" });
 
-/** What `platform start` evaluates one after another; each is loaded by `import()`. */
+/** Modules that `platform start` evaluates one after another; each is loaded by `import()`. */
 const ENTRIES = [
   "src/main.ts",
   "src/server/cli/index.ts",

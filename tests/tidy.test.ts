@@ -67,7 +67,7 @@ describe("floors: main -> cli -> platform -> areas -> {http, access, jobs, socke
   const levelOf = (place: string): number =>
     LAYERS.findIndex((layer) => layer.includes(named.has(place) ? place : "areas"));
 
-  /** What the client and the dashboard may take along from the server: each of them imports types, or one another, and touches no environment. */
+  /** Modules of the server that the client and the dashboard may take along: each of them imports types, or one another, and touches no environment. */
   const PURE: readonly string[] = [
     "src/kernel/json/json.ts",
     "src/kernel/json/text.ts",
@@ -118,7 +118,7 @@ describe("floors: main -> cli -> platform -> areas -> {http, access, jobs, socke
     expect(wrong).toEqual([]);
   });
 
-  /** What is part of the package that clients install. React is the page's own. */
+  /** Parts of the package that clients install. React is the page's own. */
   const PACKAGES: readonly string[] = ["@elysiajs/eden/treaty2", "react", "react/jsx-runtime"];
 
   test("[TC1] the client imports nothing of the server but types and pure modules", () => {
@@ -363,7 +363,7 @@ describe("one house", () => {
 
   test("docstrings begin with a verb, or the noun that names the thing, and can be read alone", () => {
     const relative = /\/\*\*\s+(?:\* )?(?:What|As|Which|Of|By|The same|Whose|Where|How|When|Who|Those)\b.*/g;
-    const others = files("{bench,scripts,schema,example,tests/fixtures}/**/*.{ts,tsx}");
+    const others = files("{bench,scripts,schema,example,tests}/**/*.{ts,tsx}");
     const found = [...sources, ...others].flatMap((path) =>
       [...read(path).matchAll(relative)].map(([text]) => `${path}: ${text}`),
     );
@@ -504,7 +504,7 @@ describe("the house", () => {
 
   test("links of the documents lead to files that exist", () => {
     const documents = [...files("*.md"), ...files("docs/**/*.md"), ...files("{src,schema,bench}/**/*.md")];
-    /** As Markdown pages are addressed: lower case, words joined by hyphens, everything else gone. */
+    /** Returns the anchor of a Markdown heading: lower case, words joined by hyphens, everything else gone. */
     const anchorsOf = (path: string): string[] =>
       [...readFileSync(path, "utf8").matchAll(/^#+ (.*)$/gm)].map(([, title = ""]) =>
         title

@@ -151,7 +151,7 @@ browserTest("[TC31] a passkey is registered, signs in, and is removed", async ()
   expect(problems).toEqual([]);
 });
 
-/** What the provider does when the browser arrives: the user agrees at once, or declines. */
+/** The provider's reaction when the browser arrives: the user agrees at once, or declines. */
 const sendBack = (answer: (url: string) => string) => {
   provider.page = (url) => new Response(null, { status: 302, headers: { location: answer(url) } });
 };

@@ -26,7 +26,7 @@ const CONFIG = `{
 }`;
 const T = "/api/db/shared/tables";
 const NOTES = "/admin/tables/shared/-/notes";
-/** How long an answer takes that comes after something else was begun. */
+/** Delay of an answer that comes after something else was begun. */
 const LATE_MS = 1_500;
 
 const browser = testBrowser();

@@ -19,7 +19,7 @@ const CONFIG = `{
   cron: { nightly: { schedule: "30 3 * * *", run({ log }) { log.info("the nightly run ran") } } },
 }`;
 const T = "/api/db/shared/tables";
-/** Of tests that open many pages; the first page is built when it is asked for. */
+/** Timeout of tests that open many pages; the first page is built when it is asked for. */
 const LONG_MS = 200_000;
 setDefaultTimeout(LONG_MS);
 

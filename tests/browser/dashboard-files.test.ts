@@ -20,7 +20,7 @@ const CONFIG = `{
   },
 }`;
 const MANY = 230;
-/** Of tests that open many pages. */
+/** Timeout of tests that open many pages. */
 const LONG_MS = 200_000;
 const GIF = Uint8Array.from(atob("R0lGODlhAQABAIAAAP8AAP///yH5BAAAAAAALAAAAAABAAEAAAICRAEAOw=="), (c) =>
   c.charCodeAt(0),

@@ -15,7 +15,7 @@ const CONFIG = `{
   serviceKeys: { reader: { key: "${READER}", scopes: ["auth:admin:*:read"] } },
 }`;
 
-/** Of tests that open many pages. */
+/** Timeout of tests that open many pages. */
 const LONG_MS = 120_000;
 
 const browser = testBrowser();

@@ -6,9 +6,9 @@ import { SERVICE_KEY, type SignedIn, signIn } from "../support/index.ts";
 
 const READER = "reader-key-0123456789abcdefghijklmnopqrstuv";
 const SENDER = "sender-key-0123456789abcdefghijklmnopqrstuv";
-/** As long as the server takes one. */
+/** Text of the greatest length that the server takes. */
 const LONG = "a long name ".repeat(21).trim();
-/** Of tests that open many pages. */
+/** Timeout of tests that open many pages. */
 const LONG_MS = 200_000;
 
 let world: PushWorld;

@@ -204,7 +204,7 @@ browserTest("[AD57] a record is duplicated under a new id", async () => {
   } as never);
 });
 
-/** As if the administrator came back to the page after a while, which loads again what is shown. */
+/** Acts as if the administrator came back to the page after a while, which loads again what is shown. */
 const comeBack = (on: Page) =>
   on.evaluate(
     "{ const now = Date.now; Date.now = () => now() + 60_000; window.dispatchEvent(new Event('visibilitychange')); }",

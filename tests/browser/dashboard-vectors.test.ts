@@ -6,7 +6,7 @@ import { SERVICE_KEY, type TestPlatform, testPlatform, until } from "../support/
 const READER = "reader-key-0123456789abcdefghijklmnopqrstuv";
 const COUNT = 120;
 const HOSTILE = '<img src=x onerror=ran=1> "quoted" & long '.repeat(5).trim();
-/** Of tests that open many pages. */
+/** Timeout of tests that open many pages. */
 const LONG_MS = 200_000;
 
 let platform: TestPlatform;

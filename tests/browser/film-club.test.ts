@@ -13,7 +13,7 @@ import { type TestPlatform, testPlatform } from "../support/index.ts";
 const ROOT = resolve(import.meta.dir, "../..");
 const PUBLIC = "example/web/public";
 const AXE = fileURLToPath(import.meta.resolve("axe-core"));
-/** As many as one batch inserts. */
+/** Number of records that one batch inserts. */
 const FILMS = 500;
 const START_TIMEOUT_MS = 60_000;
 

@@ -9,7 +9,7 @@ import { testPlatform } from "../support/index.ts";
 // The page of docs/tutorial.md does what the tutorial says. Its other examples are run by tests/http/guide/guide.test.ts.
 
 const ROOT = resolve(import.meta.dir, "../..");
-/** What the tutorial installs from the registry. */
+/** Packages that the tutorial installs from the registry. */
 const INSTALLED = ["react", "react-dom", "@types/react", "@types/react-dom", "csstype", "scheduler"];
 const BUILD_TIMEOUT_MS = 180_000;
 
@@ -64,7 +64,7 @@ browserTest(
   BUILD_TIMEOUT_MS,
 );
 
-/** As the tutorial does it, with the packages of this repository and Bun's bundler. Errors: what TypeScript says. */
+/** Builds as the tutorial does, with the packages of this repository and Bun's bundler. Errors: what TypeScript says. */
 async function buildPage(directory: string, url: string): Promise<void> {
   const quiet = ["--no-audit", "--no-fund", "--cache", join(directory, "npm-cache"), "--fetch-retries", "0"];
   const installed = Bun.spawnSync(["npm", "install", `${url}/client/platform.tgz`, ...quiet], { cwd: directory });

@@ -1,6 +1,6 @@
 import { defineConfig } from "platform";
 
-/** What the tests of platform/admin are about. */
+/** Config of the tests of platform/admin. */
 export default defineConfig({
   auth: { anonymous: true },
   databases: {

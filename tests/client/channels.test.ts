@@ -23,7 +23,7 @@ async function signedIn(url = platform.url) {
 
 type Watched = ReturnType<typeof createClient>;
 
-/** What is loaded when it is used is there much sooner, and would connect. */
+/** Time by which code that is loaded at its use has long come, and would connect. */
 const LOADING_MS = 300;
 
 const watched = (opened: WebSocket[]) =>

@@ -1,6 +1,6 @@
 import { defineConfig } from "platform";
 
-/** What the tests of the client are about: films, their reviews and authors, and clubs with instances. */
+/** Config of the tests of the client: films, their reviews and authors, and clubs with instances. */
 export default defineConfig({
   auth: { anonymous: true, magicLink: true, emailOtp: true, mfa: { totp: true } },
   storage: { buckets: { posters: {} } },

@@ -183,7 +183,7 @@ async function visitorOf(
   return { client, wire, userId: context.transport.userId() ?? "", queries };
 }
 
-/** What one step does. It is not waited for: the next ones come while it is under way. */
+/** Does one step. It is not waited for: the next ones come while it is under way. */
 async function act({ r, platform, instance, visitors }: World): Promise<unknown> {
   const visitor = r.pick(visitors);
   const name = r.pick(["items", "secrets"]);
@@ -228,7 +228,7 @@ async function act({ r, platform, instance, visitors }: World): Promise<unknown>
 
 const plain = (value: unknown): unknown => JSON.parse(JSON.stringify(value));
 
-/** What differs between the live query and its list; null: nothing. */
+/** Returns the difference between the live query and its list; null: none. */
 async function differenceOf({ live, query, text }: Visitor["queries"][number]): Promise<JsonObject | null> {
   try {
     const { items, hasMore } = await query.list();

@@ -9,7 +9,7 @@ beforeAll(async () => {
 });
 afterAll(() => platform.stop());
 
-/** What a browser sends after it has taken these `Set-Cookie` values. */
+/** Returns the cookies that a browser sends after it has taken these `Set-Cookie` values. */
 function cookieHeader(store: CookieStore, before = ""): string {
   const jar = new Map(before.split("; ").flatMap((pair) => (pair === "" ? [] : [pair.split("=") as [string, string]])));
   for (const cookie of store.setCookies()) {

@@ -1,7 +1,7 @@
 import { sse, t } from "elysia";
 import { defineConfig, Refusal } from "platform";
 
-/** What the tests of functions are about. */
+/** Config of the tests of functions. */
 export default defineConfig({
   auth: { anonymous: true },
   routes: (api) =>

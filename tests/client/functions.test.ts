@@ -50,7 +50,7 @@ test("[TC100] a stream is read as it comes", async () => {
   client.close();
 });
 
-/** What a call gave, with streams read. */
+/** Returns the result of a call, with streams read. */
 async function outcomeOf(
   given: Promise<{ data: unknown; error: { status: unknown; value: unknown } | null; status: number }>,
 ) {

@@ -96,7 +96,7 @@ test("[TC350] a live list by distance follows points that move, come and go", as
   client.close();
 });
 
-/** What TypeScript makes of it: checked by `tsc`, never run. */
+/** Types as TypeScript infers them: checked by `tsc`, never run. */
 export async function types(): Promise<void> {
   const places = clientOf().db("shared").table("places");
   const [item] = (await places.near("at", HERE).list()).items;

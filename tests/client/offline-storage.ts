@@ -1,6 +1,6 @@
 import type { OfflineStorage, SeenRecords, WaitingWrite } from "../../src/client/offline/storage.ts";
 
-/** What IndexedDB is in a browser: pages share it, and get copies. */
+/** Stands in for a browser's IndexedDB: pages share it, and get copies. */
 export function memoryStorage(): OfflineStorage & { readonly size: number } {
   const writes = new Map<number, WaitingWrite>();
   const seen = new Map<string, SeenRecords>();

@@ -41,7 +41,7 @@ interface Browser {
   name: string;
   /** Added to the time of its pages. */
   laterMs: number;
-  /** Of its pages. */
+  /** Runtime of its pages. */
   runtime: CountedRuntime;
 }
 let browser: Browser;

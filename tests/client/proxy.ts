@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
 
-/** What happens to a request: it is passed on; the connection is cut before it, or after it was answered; or it is answered. */
+/** Fate of a request: it is passed on; the connection is cut before it, or after it was answered; or it is answered. */
 export type Fate =
   | "pass"
   | "cut before"
@@ -18,7 +18,7 @@ export interface Proxied {
 export interface TestProxy {
   readonly url: string;
   readonly requests: readonly Proxied[];
-  /** What happens to the next requests; later ones pass. */
+  /** Fates of the next requests; later ones pass. */
   next(...fates: Fate[]): void;
   /** Decides instead, while it is set. */
   rule: ((request: Proxied) => Fate | Promise<Fate>) | null;

@@ -46,7 +46,7 @@ interface Device {
 const devicesOf = async (userId = ""): Promise<Device[]> =>
   (await platform.service.get<{ tokens: Device[] }>(`/api/push/tokens?userId=${userId}`)).body.tokens;
 
-/** What a browser gives a page, as far as the client uses it. `oldKey`: it has a subscription with another key. */
+/** Returns the registration that a page gets of a browser, as far as the client uses it. `oldKey`: it has a subscription with another key. */
 function registration(options: { oldKey?: boolean } = {}) {
   const subscribed: unknown[] = [];
   let isOld = options.oldKey ?? false;

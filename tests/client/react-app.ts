@@ -68,7 +68,7 @@ function Films(): ReactNode {
   );
 }
 
-/** As of a page that changes to another server. */
+/** Shows a page that changes to another server. */
 function Servers(): ReactNode {
   const [own, setOwn] = useState(() => createClient<typeof config>({ url: location.origin }));
   const change = () => {

@@ -1,6 +1,6 @@
 import { defineConfig } from "platform";
 
-/** What the tests of platform/react are about. */
+/** Config of the tests of platform/react. */
 export default defineConfig({
   auth: { anonymous: true },
   // Each test signs somebody in.

@@ -40,7 +40,7 @@ interface Case {
   hook: string;
   /** Calls the hook, and gives what it returns. */
   use(): Record<string, unknown>;
-  /** By member of the result: makes it another one, and says what it is then. */
+  /** Changes for each member of the result: each makes it another one, and returns its value then. */
   changes: Record<string, () => unknown>;
 }
 
@@ -229,7 +229,7 @@ function authCase(): Case {
   };
 }
 
-/** What a hook returned last. */
+/** Latest results of the hooks. */
 const shown = new Map<string, Record<string, unknown>>();
 function Shown({ one }: { one: Case }): ReactNode {
   shown.set(one.hook, one.use());

@@ -1,6 +1,6 @@
 import { defineConfig, Refusal } from "platform";
 
-/** What the tests of rooms and channels are about. */
+/** Config of the tests of rooms and channels. */
 export default defineConfig({
   auth: { anonymous: true },
   realtime: {

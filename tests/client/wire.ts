@@ -45,11 +45,11 @@ export interface Wire {
   readonly WebSocket: new (url: string) => WebSocket;
   /** All that were opened, the newest last. */
   readonly opened: readonly WebSocket[];
-  /** Those that are open. */
+  /** Number of sockets that are open. */
   readonly open: number;
-  /** What was sent, parsed. */
+  /** Messages that were sent, parsed. */
   readonly sent: readonly { type: string; [member: string]: unknown }[];
-  /** How many messages have been given to the client. */
+  /** Number of messages that the client was given. */
   readonly received: number;
   /**
    * Returns when the server has sent every change that was committed before, for each subscription of the connection that is open,

@@ -1,4 +1,4 @@
-/** How long a room's change may wait for its save. */
+/** Time that a room's change may wait for its save. */
 export const SAVE_INTERVAL_MS = 100;
 export const INSTANCES = 4;
 

@@ -5,7 +5,7 @@ import { basename, join } from "node:path";
 
 const quote = (name: string): string => `"${name.replaceAll('"', '""')}"`;
 
-/** What is wrong with the database files of a server that was killed; they are looked at in copies. */
+/** Returns the faults in the database files of a server that was killed; they are looked at in copies. */
 export function faultsOfFiles(dataDirectory: string): { files: number; faults: string[] } {
   const copies = mkdtempSync(join(tmpdir(), "platform-crash-"));
   const faults: string[] = [];

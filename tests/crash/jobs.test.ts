@@ -68,7 +68,7 @@ async function jobsIn(platform: TestPlatform, state: string): Promise<Listed[]> 
   return found;
 }
 
-/** Those that wait for a retry need not wait longer. */
+/** Waits until all jobs have ended: those that wait for a retry need not wait longer. */
 async function finish(platform: TestPlatform): Promise<void> {
   await until("every job has ended", async () => {
     const waiting = await jobsIn(platform, "waiting");

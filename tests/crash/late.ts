@@ -6,7 +6,7 @@ import type { TestPlatform } from "../support/index.ts";
 /** On a machine that does much else. */
 export const PATIENCE_MS = 30_000;
 
-/** What is answered before it is on disk, told by how often it was done. */
+/** Counts of work that is answered before it is on disk. */
 export interface LateThing {
   answered: number;
   asked: number;

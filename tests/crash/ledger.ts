@@ -1,6 +1,6 @@
 import type { Random } from "../support/random.ts";
 
-/** What a thing is, as text; null: it is not there. */
+/** State of a thing as text; null: it is not there. */
 export type State = string | null;
 
 export interface Change {
@@ -9,7 +9,7 @@ export interface Change {
 }
 
 /**
- * What the server has said yes to, and what it was asked when it was killed. Of that, each request has happened whole or not at
+ * Record of the requests that the server accepted, and of those under way when it was killed. Of these, each request has happened whole or not at
  * all. Every thing belongs to one writer, which asks for one change at a time.
  */
 export class Ledger {
@@ -29,12 +29,12 @@ export class Ledger {
     return this.#known.get(thing) ?? null;
   }
 
-  /** What is there of this writer's. */
+  /** Returns the things of this writer that are there. */
   own(prefix: string): string[] {
     return [...this.#known.keys()].filter((thing) => thing.startsWith(prefix));
   }
 
-  /** What is there, or could be. */
+  /** Returns the things of this writer that are there, or could be. */
   mentioned(prefix: string): string[] {
     const unanswered = [...this.#unanswered].flatMap((changes) => changes.map(({ thing }) => thing));
     return [...new Set([...this.#known.keys(), ...unanswered])].filter((thing) => thing.startsWith(prefix));

@@ -27,7 +27,7 @@ const LOAD_MIN_MS = 150;
 const LOAD_SPREAD_MS = 700;
 /** Answers of a round before the server dies, however slow the machine is. */
 const ANSWERS_MIN = 50;
-/** Of a start that is killed as well. */
+/** Longest time after which a start is killed as well. */
 const START_KILL_MS = 300;
 const SEARCHED_MAX = 20;
 const SESSIONS = 3;
@@ -37,7 +37,7 @@ const random = seeded(SEED);
 const ledger = new Ledger();
 let freshCount = 0;
 
-/** What goes on beside the ledger, as several clients do it to the same thing. */
+/** Work beside the ledger, as several clients do it to the same thing. */
 interface Beside {
   increments: { asked: number; answered: number };
   refreshTokens: string[];
@@ -144,7 +144,7 @@ async function compare(platform: TestPlatform, beside: Beside, userId: string): 
   }
 }
 
-/** What was not on disk may be lost; what is there is never half of a state. */
+/** Checks that a state may be lost before it is on disk, and is never there by half. */
 async function compareLate(platform: TestPlatform, socket: TestSocket, { room, events }: LateThings): Promise<void> {
   const [shared, server] = (await action(socket, "both")) as [number, number]; // as config.ts says
   expect(server).toBe(shared);
@@ -159,7 +159,7 @@ async function compareLate(platform: TestPlatform, socket: TestSocket, { room, e
   }
 }
 
-/** What lies under storage/ is what records name, once the sweep has passed. */
+/** Checks that storage/ has the files that records name, once the sweep has passed. */
 async function compareBytes(platform: TestPlatform): Promise<void> {
   const named = () => {
     const sqlite = new Database(join(platform.dataDirectory, "system.db"), { readonly: true });

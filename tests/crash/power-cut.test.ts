@@ -15,7 +15,7 @@ import { type Traced, tracedCalls } from "./power/trace.ts";
 /** During a first start, which makes every file. */
 const START_CUTS = 4 * Number(process.env["PLATFORM_CRASH_ROUNDS"] ?? 3);
 const CUTS = 4 * Number(process.env["PLATFORM_CRASH_ROUNDS"] ?? 3);
-/** Of about 1 MB each. */
+/** Number of records, of about 1 MB each. */
 const BATCHES = 40;
 /** A WAL that restarts while it is written is longer. */
 const RESTART_BYTES = 8 * 1024 * 1024;
@@ -53,7 +53,7 @@ function restartsOf(calls: readonly Traced[]): number[] {
   });
 }
 
-/** What was answered: the number of each record's last change, by its path; files and users by their keys. */
+/** Answered changes: the number of each record's last change, by its path; files and users by their keys. */
 class Answered {
   readonly records = new Map<string, number>();
   readonly files = new Set<string>();
@@ -80,7 +80,7 @@ class Answered {
   }
 }
 
-/** What a server lacks of what was answered. */
+/** Returns the answered changes that a server lacks. */
 async function missing(platform: TestPlatform, answered: Answered): Promise<string[]> {
   const lost: string[] = [];
   for (const [id, n] of answered.records) {

@@ -38,7 +38,7 @@ const renewal = () =>
     { env: testEnvironment(acme.env), stdin: "ignore", stdout: "ignore", stderr: "pipe" },
   );
 
-/** By a client that trusts the authority, so the certificate, its chain and its key belong together. */
+/** Asks by a client that trusts the authority, so the certificate, its chain and its key belong together. */
 async function ask(ca: string, method: "GET" | "POST", id: string): Promise<number> {
   const answer = await fetch(`${platform.url}/api/db/shared/tables/notes${method === "GET" ? `/${id}` : ""}`, {
     method,

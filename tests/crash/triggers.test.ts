@@ -51,7 +51,7 @@ const configOf = (log: string, receiver: string) => `
     rateLimits: { global: { requests: 1000000, window: 1 } },
   });`;
 
-/** What is known of a record: the number of its last acknowledged change. `isGone`: that change was its deletion. */
+/** State of a record: the number of its last acknowledged change. `isGone`: that change was its deletion. */
 interface Known {
   path: string;
   version: number;
@@ -189,7 +189,7 @@ async function settle(platform: TestPlatform): Promise<string[]> {
   return problems;
 }
 
-/** What the runs have written, in order: numbers by the key of the record, and how often each job has run. */
+/** Returns the results of the runs, in order: numbers by the key of the record, and how often each job has run. */
 function ranOf(log: string): { records: Map<string, number[]>; jobs: Map<string, number> } {
   const ran = { records: new Map<string, number[]>(), jobs: new Map<string, number>() };
   for (const line of (existsSync(log) ? readFileSync(log, "utf8") : "").split("\n")) {

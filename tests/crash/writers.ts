@@ -103,7 +103,7 @@ const lineSteps: readonly Step[] = [
   },
 ];
 
-/** What is in a file, told by its state: a word as often as it says. */
+/** Returns a file's content for its state: a word as often as it says. */
 export function contentOf(state: string): string {
   const [word = "", times = "0"] = state.split("*");
   return `${word} `.repeat(Number(times));
@@ -200,7 +200,7 @@ const vectorSteps: readonly Step[] = [
   },
 ];
 
-/** Of the right form, and nobody's password: hashing would be most of the load. */
+/** Hash of the right form, and nobody's password: hashing would be most of the load. */
 const PASSWORD_HASH = `$2b$10$${"x".repeat(53)}`;
 
 const userSteps: readonly Step[] = [

@@ -18,7 +18,7 @@ const CONFIG = `{
 const PAGE_BYTES = 4096;
 
 let platform: TestPlatform;
-/** As a server leaves it that was stopped, and as one that was killed. */
+/** Directories as a server leaves them that was stopped, and one that was killed. */
 let stopped: string;
 let killed: string;
 

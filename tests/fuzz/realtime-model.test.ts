@@ -142,7 +142,7 @@ class Mirror {
     }
   }
 
-  /** What has arrived so far. */
+  /** Messages that have arrived so far. */
   #apply(): void {
     const pending = this.#socket?.pending as JsonObject[] | undefined;
     for (const message of pending?.splice(0) ?? []) this.#take(message);

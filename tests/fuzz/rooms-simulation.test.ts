@@ -89,7 +89,7 @@ const config: RoomsConfig = {
   },
 };
 
-/** What a client makes of what it is sent: the `sync`, and every delta after it. */
+/** State that a client builds from its messages: the `sync`, and every delta after it. */
 class Follower {
   readonly client: RoomClient;
   shared: JsonObject | null = null;
@@ -238,7 +238,7 @@ async function simulate(seed: number): Promise<void> {
   await world.stop();
 }
 
-/** What the room says of itself to the first who comes after a crash. */
+/** State that the room shows to the first who comes after a crash. */
 async function totalAfterCrash(world: RoomsWorld): Promise<number> {
   const follower = new Follower(await world.connect("ann"));
   await follower.client.enter();

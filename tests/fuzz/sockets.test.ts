@@ -53,7 +53,7 @@ afterAll(() => platform.stop());
 
 interface Protocol {
   path: () => string;
-  /** What makes a connection worth attacking. */
+  /** Properties of a connection that is worth attacking. */
   greeting: (token: string) => JsonObject[];
   messages: () => JsonObject[];
   types: readonly string[];
@@ -105,7 +105,7 @@ const REALTIME: Protocol = {
 const text = (value: string | JsonObject): Buffer =>
   encodeFrame({ opcode: OPCODE.text, payload: Buffer.from(typeof value === "string" ? value : JSON.stringify(value)) });
 
-/** What a round sends: mostly whole frames with odd messages, sometimes odd frames. */
+/** Frames that a round sends: mostly whole frames with odd messages, sometimes odd frames. */
 function attack(r: Random, protocol: Protocol): Uint8Array {
   const message = r.pick(protocol.messages());
   const json = JSON.stringify(message);

@@ -15,7 +15,7 @@ const MIB = 1024 * 1024;
 const CONNECTIONS_WANTED = 5_000;
 /** Below the number of connections of one address that may be unauthenticated at once. */
 const OPENED_AT_ONCE = 40;
-/** What a process has open beside the connections. */
+/** Number of descriptors that a process has open beside the connections. */
 const OTHER_DESCRIPTORS = 500;
 /** On a machine that does much else. */
 const PATIENCE_MS = 25_000;
@@ -25,7 +25,7 @@ const FILE_BYTES = 32 * MIB;
 const MEMORY_MAX_MIB = 100;
 const isLinux = process.platform === "linux";
 
-/** Of this process, which the server inherits. */
+/** Returns the limit of descriptors of this process, which the server inherits. */
 function descriptorsMax(): number {
   if (!isLinux) return CONNECTIONS_WANTED + OTHER_DESCRIPTORS;
   return Number(/Max open files\s+(\d+)/.exec(readFileSync("/proc/self/limits", "utf8"))?.[1] ?? 1_024);

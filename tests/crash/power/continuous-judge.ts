@@ -56,7 +56,7 @@ function ahead(restored: string, data: string): string[] {
   });
 }
 
-/** What a store has that the data directory after a power cut lacks. */
+/** Parts of a store that the data directory after a power cut lacks. */
 export interface Cut {
   index: number;
   ahead: string[];

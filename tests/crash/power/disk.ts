@@ -30,17 +30,17 @@ const SECTOR_BYTES = 512;
  */
 export class SimulatedDisk {
   readonly #root: string;
-  /** As the server sees them. */
+  /** Files as the server sees them. */
   readonly #names = new Map<string, File>();
   readonly #durableNames = new Map<string, File>();
-  /** By directory. */
+  /** Entries by directory. */
   readonly #namings = new Map<string, Naming[]>();
   readonly #directories = new Set<string>();
   /** Syncs under way, by the line with which they began. */
   readonly #syncing = new Map<number, { path: string; file: File | null }>();
   /** Renames under way: the name that a file has by the name that it gets. */
   readonly #renaming = new Map<string, string>();
-  /** Where the next write without an offset goes. */
+  /** Position of the next write without an offset. */
   readonly #positions = new Map<string, number>();
 
   constructor(root: string) {
@@ -109,7 +109,7 @@ export class SimulatedDisk {
     else pending.push(naming);
   }
 
-  /** Of a file: its content. Of a directory: its names. What began after the sync is not covered by it. */
+  /** Keeps what a sync covers: a file's content, a directory's names. Work that began after the sync is not covered by it. */
   #sync(began: number): void {
     const { path = "", file = null } = this.#syncing.get(began) ?? {};
     this.#syncing.delete(began);

@@ -72,7 +72,7 @@ const WRITE = /^\d+<([^>]*)>(?:\(deleted\))?, "([^"]*)"(?:, \d+(?:, (\d+))?)?/;
 const VECTORS = /^\d+<([^>]*)>(?:\(deleted\))?, (\[.*\])(?:, \d+(?:, (\d+))?)?/;
 const IOV = /iov_base="([^"]*)"/g;
 
-/** What has an effect as soon as it begins. */
+/** Gives the effects that a call has as soon as it begins. */
 function* begun({ name, args }: Started, root: string): Generator<Effect> {
   if (name === "fsync" || name === "fdatasync") {
     const path = text(DESCRIPTOR.exec(args)?.[1] ?? "");

@@ -22,7 +22,7 @@ const CONFIG = `{
 const SESSION = "/api/admin/session";
 const TICKET = "/api/admin/socket-ticket";
 const BACKUPS = "/api/admin/backups";
-/** Of a key at once. */
+/** Number of sessions that a key has at once. */
 const MOST = 100;
 
 let platform: TestPlatform;

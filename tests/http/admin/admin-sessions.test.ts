@@ -201,7 +201,7 @@ test("[AD4] [AD7] a restart keeps sessions, another root key ends its own, and n
   }
 });
 
-/** What `platform keys` prints. */
+/** Returns the output of `platform keys`. */
 async function printedKey({ dataDirectory }: TestPlatform, ...args: string[]): Promise<string> {
   const child = Bun.spawn([...platformCommand(), "keys", "--data", dataDirectory, ...args], { stdout: "pipe" });
   return (await child.stdout.text()).trim();

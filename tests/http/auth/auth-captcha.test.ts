@@ -3,7 +3,7 @@ import type { JsonObject } from "../../../src/kernel/json/json.ts";
 import { type ErrorAnswer, type TestPlatform, testPlatform } from "../../support/index.ts";
 import { nextEmail, outbox, PASSWORD, signUp, type Tokens } from "./auth-support.ts";
 
-/** What the provider is asked, and how it answers. */
+/** Questions to the provider, and its answers. */
 const questions: URLSearchParams[] = [];
 let answer: () => Response | Promise<Response> = () => Response.json({ success: true });
 

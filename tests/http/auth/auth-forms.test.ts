@@ -126,7 +126,7 @@ describe("a password", () => {
 
 describe("an address", () => {
   let count = 0;
-  /** The same address in every form. */
+  /** Returns the forms of another address. */
   const nextForms = () => {
     const local = `jos\u00e9-${++count}`;
     return ["m\u00fcnchen.example", "xn--mnchen-3ya.example", "Mu\u0308nchen.EXAMPLE"].flatMap((domain) =>

@@ -15,7 +15,7 @@ interface Listed {
 }
 
 const received: { to: string; source: string }[] = [];
-/** What the server answers to a message: 250 takes it. */
+/** Answer of the mail server to a message: 250 takes it. */
 let status = 250;
 let smtp: SMTPServer;
 let platform: TestPlatform;
@@ -60,7 +60,7 @@ const jobs = async (query = ""): Promise<{ text: string; jobs: Listed[] }> => {
   return { text: JSON.stringify(body), jobs: body.jobs };
 };
 const jobTo = async (to: string) => (await jobs()).jobs.find(({ data }) => data.to === to);
-/** Of the first mail to this address whose source has these words. */
+/** Returns the first mail to this address whose source has these words. */
 const sourceTo = (to: string, words = "") =>
   received.find((mail) => mail.to === to && mail.source.includes(words))?.source.replaceAll(/=\r?\n/g, "");
 

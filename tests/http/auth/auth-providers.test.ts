@@ -7,28 +7,28 @@ import { type OAuthWorld, type Sent, startOAuthWorld } from "../../support/oauth
 // Each provider by its real addresses, in a world that answers as its documentation says.
 
 interface Fake {
-  /** Where the browser is sent to, without query. */
+  /** Address to which the browser is sent, without query. */
   authorize: string;
   /** Parameters that it must have there. */
   query?: Record<string, string>;
   /** The token endpoint, as `host/path`. */
   token: string;
-  /** How the client proves itself there. */
+  /** Way in which the client proves itself there. */
   secret: "header" | "form";
   /** Further members of the form there. */
   form?: Record<string, string>;
   /** Whether PKCE is used. */
   pkce: boolean;
-  /** What the token endpoint answers beside an access token. */
+  /** Members of the token endpoint's answer beside an access token. */
   granted?: object;
   /** Claims of the ID token, for OpenID Connect; issuer, audience and nonce are added. */
   claims?: Record<string, unknown>;
   /** Whether the ID token has the nonce. */
   nonce?: boolean;
   issuer?: string;
-  /** Where the issuer describes itself, as `host/path`. */
+  /** Address of the issuer's description, as `host/path`. */
   discovery?: string;
-  /** What the API answers, by method and address without query. */
+  /** Answers of the API, by method and address without query. */
   api?: Record<string, unknown>;
   /** Members of the callback beside code and state. */
   callback?: Record<string, string>;

@@ -49,7 +49,7 @@ afterAll(async () => {
 const post = <T = Tokens & Ticket>(path: string, body: { [field: string]: string } = {}) =>
   platform.post<T>(`/api/auth/${path}`, body);
 
-/** How the owner of an address comes: each proves that they read its mail. */
+/** Ways in which the owner of an address comes: each proves that they read its mail. */
 const OWNERS: [name: string, come: (email: string) => Promise<void>][] = [
   [
     "password reset",
@@ -76,7 +76,7 @@ const OWNERS: [name: string, come: (email: string) => Promise<void>][] = [
   ],
 ];
 
-/** What a user's browser gets at the end of a sign-in at the provider. */
+/** Returns the answer that a user's browser gets at the end of a sign-in at the provider. */
 async function signInAtProvider(user: OidcUser): Promise<{ status: number; accessToken: string | null; id?: string }> {
   const begun = await platform.fetch("/api/auth/oauth/club");
   const { pathname, search } = new URL(provider.approve(begun.headers.get("location") ?? "", user));

@@ -1,13 +1,13 @@
 import type { TestPlatform } from "../../support/index.ts";
 
-/** What a page has answered. */
+/** Answer of a page. */
 export interface Shown {
   status: number;
   headers: Headers;
   text: string;
   /** The path and query that it was answered at, once redirects were followed. */
   path: string;
-  /** Where the last redirect leads, if that is another origin. */
+  /** Target of the last redirect, if that is another origin. */
   left: string | null;
 }
 

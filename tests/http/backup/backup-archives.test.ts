@@ -244,7 +244,7 @@ describe("restores", () => {
     header: { name, size: Buffer.byteLength(text), type: "file", ...header },
     text: Buffer.from(text),
   });
-  /** Those of a good archive with another one among them, which the manifest lists too. */
+  /** Entries of a good archive with another one among them, which the manifest lists too. */
   const withEntry = (extra: Part): Part[] => {
     const { header, text } = extra;
     const line = JSON.stringify({ path: header.name, size: text.byteLength, sha256: sha256(text) });

@@ -33,7 +33,7 @@ const CONFIG = `{
 const INSTANCES = 7;
 const OVERWRITTEN_KEYS = 5;
 const ROUNDS_BEFORE = 6;
-/** What the lists below give at once bounds it. */
+/** Bound of the lists below, which they give at once. */
 const ROUNDS_MEANWHILE_MAX = 900;
 const ROUNDS_AFTER = 3;
 
@@ -119,7 +119,7 @@ const KINDS: readonly Kind[] = [
   },
 ];
 
-/** What was sent and acknowledged of one kind. */
+/** Requests of one kind, sent and acknowledged. */
 class Writes {
   readonly kind: Kind;
   readonly acknowledged = new Set<number>();

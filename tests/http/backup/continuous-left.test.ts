@@ -6,7 +6,7 @@ import { historyOf, numbersIn, restored, untilPassed, untilWhole, upTo } from ".
 const NOTES = "/api/db/shared/tables/notes";
 const MEMBERS = "/api/db/clubs/a/tables/members";
 
-/** What is written right after a pass is not in the store when the server is killed. */
+/** Interval of passes: a write right after one is not in the store when the server is killed. */
 const EVERY_MS = 3_000;
 
 const config = (folder: string) => `{

@@ -24,7 +24,7 @@ const HOOKS = ["beforeInsert", "beforeUpdate", "beforeDelete", "afterInsert", "a
 const tableOf = (name: string, parameters: string, answer: string) =>
   `${name}: { ${TABLE}, access: { ${RULES(name, parameters, answer)} }, hooks: { ${HOOKS} } }`;
 
-/** By what their rules take: nothing of the record, the record, the context too, and all of it awaited. */
+/** Tables by the arguments of their rules: none of the record, the record, the context too, and all of it awaited. */
 const TABLES = ["callers", "records", "contexts", "awaited"];
 
 const CONFIG = `

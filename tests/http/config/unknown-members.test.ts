@@ -34,7 +34,7 @@ const OF_KEYS = [
   ...["/api/auth/admin/users", "/api/admin/auth/users/import", "/api/realtime/broadcast", "/api/analytics/track"],
 ];
 const NOTES = "/api/db/shared/tables/notes";
-/** Which members a body may have, where that depends on one of them. */
+/** Members that a body may have, where that depends on one of them. */
 const MEMBERS: Readonly<Record<string, object>> = { [`${NOTES}/batch-by-filter`]: { action: "delete" } };
 
 test("[HT114] an unknown member of a body is 400 and named, in users, push, realtime, analytics and batches", async () => {

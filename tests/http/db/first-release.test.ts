@@ -141,7 +141,7 @@ function schemaOf(path: string): unknown {
   return { version, tables: sqlite.query("SELECT name, sql FROM sqlite_schema ORDER BY name").values() };
 }
 
-/** What a file has, table by table, but for tables of extensions. */
+/** Returns the content of a file, table by table, but for tables of extensions. */
 function contentOf(path: string): Record<string, unknown> {
   using sqlite = new Database(path, { readonly: true });
   const tables = sqlite

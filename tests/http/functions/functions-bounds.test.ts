@@ -93,7 +93,7 @@ const NAMES = Object.keys(WAYS);
 
 const nested = (levels: number): string => "[".repeat(levels) + "]".repeat(levels);
 
-/** What is sent, and what is answered: the status and the fields at fault, null where the answer cannot name them. */
+/** A request and its answer: the status and the fields at fault, null where the answer cannot name them. */
 const BOUNDS: [what: string, name: string, json: string, status: number, fields: readonly string[] | null][] = [
   ["60 levels", "any", nested(60), 200, []],
   ["65 levels", "any", nested(65), 400, null],

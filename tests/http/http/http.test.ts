@@ -249,7 +249,7 @@ test("[HT7] malformed headers and queries are 400", async () => {
   expect(wrong).toEqual([]);
 });
 
-/** What the server says to these bytes: the status, and the body once it is whole. */
+/** Returns the answer to these bytes: the status, and the body once it is whole. */
 async function sendBytes(text: string): Promise<{ status: number; body: string }> {
   const { promise, resolve } = Promise.withResolvers<string>();
   let received = "";

@@ -10,7 +10,7 @@ import { fcmConfig, TITLED } from "../push/push-support.ts";
 
 const PADDING = " ".repeat(4 * 1024 * 1024);
 
-/** How an answer is altered, by what the server makes of it. */
+/** Change of an answer. */
 type Alteration = (answer: Response) => Response | Promise<Response>;
 
 const withBody = (

@@ -7,10 +7,10 @@ import { SERVICE_KEY, type TestPlatform, temporaryDirectory, testPlatform } from
 
 setDefaultTimeout(60_000);
 
-/** What container runtimes wait after SIGTERM before they kill. */
+/** Time that container runtimes wait after SIGTERM before they kill. */
 const KILLED_AFTER_MS = 10_000;
 
-/** As `docker stop`: the exit code, or 137 where it had to be killed. */
+/** Stops as `docker stop` does: the exit code, or 137 where it had to be killed. */
 async function dockerStop({ process: child }: TestPlatform): Promise<number> {
   child.kill("SIGTERM");
   const timer = setTimeout(() => child.kill("SIGKILL"), KILLED_AFTER_MS);

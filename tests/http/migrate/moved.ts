@@ -31,7 +31,7 @@ export async function migrate(...args: readonly string[]): Promise<Ended> {
   return { code, stdout, stderr };
 }
 
-/** What a move has written. */
+/** Results of a move. */
 export interface Moved {
   directory: string;
   config: string;

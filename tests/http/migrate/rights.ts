@@ -43,7 +43,7 @@ interface Ids {
 const idsIn = (answer: { status: number; body: Ids | null }): string[] =>
   isOk(answer) ? (answer.body?.items ?? []).map(({ id }) => id).sort() : [];
 
-/** What a caller may do there and here, where the two differ: `+` here alone, `-` there alone. */
+/** Rights of a caller there and here, where the two differ: `+` here alone, `-` there alone. */
 export type Difference = `${"+" | "-"} ${string}`;
 
 const difference = (what: string, there: boolean, here: boolean): Difference[] =>

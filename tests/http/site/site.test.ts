@@ -41,7 +41,7 @@ const get = async (path: string, headers: Record<string, string> = {}) => {
   return { status: response.status, headers: response.headers, text: await response.text() };
 };
 
-/** As it is, without the corrections that clients make to a path. */
+/** Requests a path as it is, without the corrections that clients make. */
 function rawGet(path: string): Promise<string> {
   const { hostname } = new URL(platform.url);
   const { promise, resolve, reject } = Promise.withResolvers<string>();

@@ -16,7 +16,7 @@ const DAY_AND_MORE_MS = 25 * 60 * 60 * 1000;
 const SERVER_TIMEOUT_MS = 120_000;
 const ORPHAN = "00000000-0000-7000-8000-0000000000ab";
 
-/** Where the bytes of a server's buckets are. */
+/** Place of the bytes of a server's buckets. */
 interface Place {
   /** `backend` of a bucket's config; null: the data directory. */
   backend: JsonValue;
@@ -26,7 +26,7 @@ interface Place {
   unfinished(platform: TestPlatform): number;
   /** Leaves a file that no record names, as a crash does, old enough for the sweep of the next start. */
   plantOrphan(platform: TestPlatform): Promise<void>;
-  /** How large a file the memory test moves. */
+  /** Size of the file that the memory test moves. */
   largeMib: number;
   stop(): Promise<void>;
 }

@@ -53,7 +53,7 @@ const put = async (client: HttpClient, bucket: string, key: string, size: number
 const remove = async (client: HttpClient, bucket: string, key: string): Promise<number> =>
   (await client.fetch(path(bucket, key), { method: "DELETE" })).status;
 
-/** What the server has counted, by owner; "" is everybody. */
+/** Returns the counts of the server, by owner; "" is everybody. */
 function counted(bucket: string): Record<string, number> {
   using sqlite = new Database(join(platform.dataDirectory, "system.db"), { readonly: true });
   const rows = sqlite

@@ -35,7 +35,7 @@ test("[ST82] an upload to a store that fails is 503 and stores nothing; the old 
   expect((await platform.head(path("remote", "more"))).status).toBe(404);
 });
 
-/** What a client gets: the status, and the bytes unless the connection is cut before the end. */
+/** Returns the answer that a client gets: the status, and the bytes unless the connection is cut before the end. */
 async function read(key: string, headers: Record<string, string> = {}): Promise<[number, number | "cut"]> {
   const answer = await platform.fetch(key, { headers });
   const bytes = await answer.bytes().catch(() => null);

@@ -23,7 +23,7 @@ afterAll(() => platform.stop());
 
 interface Family {
   type: string;
-  /** By name and labels as written in the text. */
+  /** Values by name and labels as written in the text. */
   samples: Map<string, number>;
 }
 

@@ -51,7 +51,7 @@ const create = async (client: HttpClient, id: string): Promise<number> =>
   (await client.post(`/api/db/owned/${id}/tables/notes`, { text: "x" })).status;
 const remove = (id: string) => platform.service.delete(`/api/admin/instances/owned/${id}`);
 
-/** Who is counted for which instance. */
+/** Returns the owners for whom instances are counted. */
 function creators(): Record<string, string> {
   using sqlite = new Database(join(platform.dataDirectory, "system.db"), { readonly: true });
   const rows = sqlite

@@ -179,7 +179,7 @@ test("[TB78] records of an undeclared namespace are logged, and are back when it
   expect(platform?.stderr()).not.toContain("is not declared");
 });
 
-/** What each field becomes, one value that it then accepts, one that it does not, and what is said of it. */
+/** Changes of fields: the new form, one value that it then accepts, one that it does not, and the message. */
 const NARROWED: readonly [name: string, before: string, after: string, fits: unknown, unfit: unknown, says: string][] =
   [
     ["status", 'type: "string"', 'type: "string", enum: ["open", "done"]', "open", "lost", 'be one of "open", "done"'],

@@ -57,7 +57,7 @@ const noteAt = (index: number, prefix = "n"): Note => ({
 
 let platform: TestPlatform;
 const tokens: string[] = [];
-/** What each of the callers may read: two projects, one other, none. */
+/** Projects that each of the callers may read: two projects, one other, none. */
 const OWNERS = [["o0", "o1"], ["o2"], []];
 const notes = Array.from({ length: RECORDS }, (_, index) => noteAt(index));
 

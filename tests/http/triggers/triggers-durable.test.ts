@@ -47,7 +47,7 @@ const CONFIG = `
     },
   });`;
 
-/** The same without triggers. */
+/** Config without triggers. */
 const PLAIN = `
   import { defineConfig } from "platform";
   ${TABLES}

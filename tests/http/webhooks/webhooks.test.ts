@@ -23,7 +23,7 @@ interface Received {
 }
 
 const received: Received[] = [];
-/** What the receiver answers by path; 204 by default. */
+/** Answers of the receiver by path; 204 by default. */
 const answers = new Map<string, () => Response | Promise<Response>>();
 let atOnce = 0;
 let mostAtOnce = 0;

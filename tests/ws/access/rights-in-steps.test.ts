@@ -64,7 +64,7 @@ async function editor(table = "staff"): Promise<{ user: SignedIn; socket: TestSo
   for (const id of names) await subscribe(socket, `realtime:shared:${table}`, { id });
   return { user, socket };
 }
-/** What comes until the connection has been told of its ended rights, and that message. */
+/** Returns the messages that come until the connection has been told of its ended rights, and that message. */
 async function untilRefreshed(socket: TestSocket): Promise<JsonObject[]> {
   const heard = [await socket.next()];
   while (heard.at(-1)?.["type"] !== "auth_refreshed") heard.push(await socket.next());
@@ -181,7 +181,7 @@ test("[RT6] others get what is written while rules of a user are asked whose con
   await other.close();
 });
 
-/** What a socket has got until the server closed it. */
+/** Returns the messages that a socket has got until the server closed it. */
 async function untilClosed(socket: TestSocket | undefined): Promise<readonly JsonObject[]> {
   await socket?.closed;
   return socket?.pending ?? [];

@@ -124,7 +124,7 @@ interface World {
   /** Ids of grants, by user and project. */
   grants: Map<string, string>;
   tasks: { id: string; projectId: string }[];
-  /** Who may see the task that each write has made, by its number. */
+  /** Callers who may see the task of each write, by its number. */
   visible: Map<number, Set<string>>;
 }
 
