@@ -11,7 +11,7 @@ const read = (path: string): string => readFileSync(join(root, path), "utf8");
 const names = [...new Bun.Glob("{src,tests}/**/*.test.ts").scanSync({ cwd: root })].flatMap((path) =>
   [
     ...read(path).matchAll(
-      /(?:\b(?:test|browserTest)(?:\.\w+)*(?:\([^()]*\))?|\]\))\(\s*(?:"((?:[^"\\]|\\.)*)"|`((?:[^`\\]|\\.)*)`)/g,
+      /(?:\b(?:test|browserTest)(?:\.\w+)*(?:\([^()]*\))?|\](?: as const)?\))\(\s*(?:"((?:[^"\\]|\\.)*)"|`((?:[^`\\]|\\.)*)`)/g,
     ),
   ].map(([, plain, template]) => plain ?? template ?? ""),
 );

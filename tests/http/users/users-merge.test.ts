@@ -247,6 +247,27 @@ test("[AU403] too many records and files are 409, an account with itself, an unk
   expect((await platform.service.post(`/api/auth/admin/users/${into.id}/merge`, {})).status).toBe(400);
 });
 
+test("[AU403] where tables of other files refer to users, a merge is 409, and their records stay", async () => {
+  const far = await testPlatform({
+    config: `{
+      auth: { users: { in: "shared" } },
+      databases: {
+        shared: { tables: {} },
+        work: { tables: { tasks: { schema: { ownerId: { references: "shared/users", onDelete: "cascade" } } } } },
+      },
+    }`,
+  });
+  const [into, from] = [await signIn(far), await signIn(far)];
+  const task = await far.service.post<{ id: string }>("/api/db/work/tables/tasks", { ownerId: from.id });
+  for (const more of [{ preview: true }, {}]) {
+    const answer = await far.service.post(`/api/auth/admin/users/${into.id}/merge`, { from: from.id, ...more });
+    expect(answer.status).toBe(409);
+  }
+  const { body } = await far.service.get(`/api/db/work/tables/tasks/${task.body.id}`);
+  expect(body).toMatchObject({ ownerId: from.id });
+  await far.stop();
+});
+
 test("[AU404] a merge needs auth:credentials:*:write and auth:admin:*:write, is in the audit log, and both are told", async () => {
   const [into, from] = [await signIn(platform), await signIn(platform)];
   const by = (key: string) => platform.withKey(key + KEY);

@@ -63,6 +63,10 @@ function moved(
   { into, from }: { into: string; from: string },
 ): Record<string, number> {
   const { users } = place;
+  // They would end by their `onDelete`, and take records with them.
+  if (users.model.isLogged) {
+    throw conflict("Tables of other files refer to users, and a merge moves the references of one file");
+  }
   if (birthOf(tx, users.model, from) === null || birthOf(tx, users.model, into) === null) {
     throw conflict("One of the accounts has no record in the table of users yet");
   }

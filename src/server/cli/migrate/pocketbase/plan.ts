@@ -1,7 +1,7 @@
 import { RECORD_SIZE_MAX_BYTES } from "../../../config/limits.ts";
 import { tableNameProblem } from "../../../config/shape/names.ts";
 import type { Remarks } from "../remarks.ts";
-import { ACCOUNT_FIELDS, isSingle, type PbCollection, type PbField, textOption } from "./collections.ts";
+import { ACCOUNT_FIELDS, type PbCollection, type PbField } from "./collections.ts";
 import { type FieldPlace, fieldName, type MovedField, movedField } from "./fields.ts";
 import { filesSurvey } from "./files.ts";
 import { indexOf } from "./indexes.ts";
@@ -224,8 +224,3 @@ function indexed(name: string, open: readonly MovedField[], times: MovedTable["t
     field !== undefined && !["references", "geo", "json", "choices", "file", "files"].includes(field.kind);
   return isPlain ? field.name : null;
 }
-
-/** Whether a field refers to records by one id. */
-export const isSingleRelation = (field: PbField): boolean => field.type === "relation" && isSingle(field);
-
-export const targetId = ({ options }: PbField): string => textOption(options, "collectionId");

@@ -31,8 +31,6 @@ export interface PbSource {
   close(): void;
 }
 
-export const isPbData = (path: string): boolean => existsSync(join(path, DATA_FILE));
-
 /** Opens a `pb_data` folder and changes nothing in it. Errors: CommandError for a folder that is none. */
 export function openPbData(folder: string): PbSource {
   const file = join(folder, DATA_FILE);
