@@ -23,8 +23,6 @@ export interface WorkerListenerOptions {
   waitingMaxBytes: number;
 }
 
-export type WorkerListener = ReturnType<typeof listenAsWorker>;
-
 /**
  * Listens on the port of the main process, beside it: the system spreads connections over both. Errors: the port is not available,
  * or the system cannot share it.
