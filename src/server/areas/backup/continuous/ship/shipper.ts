@@ -193,7 +193,7 @@ export class Shipper {
     // What comparisons have found is on the disk by now.
     await this.#tracked.publish(() => true);
     for (const file of request.files) await this.#consume(file, request);
-    await this.#compare(cut, isLast);
+    await this.#compare(request);
     this.#builder.plain.push(...(await this.#plain.collect(cut)));
     await this.#tracked.publishCopies();
     await this.#settleContents(isLast ? LAST_CONTENTS_MS : request.settings.everyMs);
@@ -220,6 +220,8 @@ export class Shipper {
     if (file.isAfterLoss) {
       this.#tracked.distrust();
       this.#reconciledAt = null;
+      // The record of a removal may be among those that were lost.
+      this.#missing = [];
       this.#broken.push("*");
     }
     const left = new Set(skipped.map((path) => relative(settings.dataDirectory, path).split(sep).join("/")));
@@ -233,14 +235,15 @@ export class Shipper {
   }
 
   /** Compares files with what is stored: all of them at first and each hour, those of d1 whenever they have changed. */
-  async #compare(cut: Cut, isLast: boolean): Promise<void> {
+  async #compare({ cut, isLast, isLosing }: PassRequest): Promise<void> {
     const { clock, disk } = this.#deps;
     const isDue = this.#reconciledAt === null || cut.at - this.#reconciledAt >= RECONCILE_EVERY_MS;
     const former = this.#suspects.splice(0);
-    const missing = this.#missing.splice(0);
+    // The record of a removal may be among those that are being lost: what is missing is found again afterwards.
+    const missing = isLosing ? [] : this.#missing.splice(0);
     if (isDue) this.#reconcile(cut);
     // What the server has removed since that cut, it has said by now, with the place.
-    for (const one of isLast ? [...missing, ...this.#missing.splice(0)] : missing) {
+    for (const one of isLast && !isLosing ? [...missing, ...this.#missing.splice(0)] : missing) {
       const isBack = disk.exists(one.path) && this.#archive.byPath(one.path)?.id === one.id;
       if (!isBack) this.#tracked.end(one, one.cut);
     }
