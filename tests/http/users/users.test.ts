@@ -341,7 +341,7 @@ describe("import", () => {
       [[good, { email: nextEmail(), password: "short" }], 400, "users.1.password"],
       [[good, { email: nextEmail(), passwordHash: "md5:1234" }], 400, "users.1.passwordHash"],
       [[good, { email: nextEmail(), passwordHash: `$2b$31$${"x".repeat(53)}` }], 400, "users.1.passwordHash"],
-      [[good, { email: nextEmail(), password: PASSWORD, disabled: true }], 400, "users.1.disabled"],
+      [[good, { email: nextEmail(), password: PASSWORD, disabled: "yes" }], 400, "users.1.disabled"],
       ...["a/b", ".", "..", "a\u0085b", "half\ud800", "x".repeat(257), "search", "aggregate"].map(
         (id): [JsonObject[], number, string] => [
           [good, { email: nextEmail(), password: PASSWORD, id }],

@@ -7,12 +7,14 @@ function placesOf(schema: unknown, path: readonly string[] = []): string[] {
   // A schema of `shape/schema.ts`.
   const shape = schema as {
     properties?: Record<string, unknown>;
+    items?: unknown;
     "~entry"?: unknown;
     "~wanted"?: { is: (value: unknown) => boolean };
   };
   if (shape["~wanted"]?.is(() => true) === true) return [path.join(".")];
   const members = Object.entries(shape.properties ?? {}).flatMap(([name, one]) => placesOf(one, [...path, name]));
-  return shape["~entry"] === undefined ? members : [...members, ...placesOf(shape["~entry"], [...path, "*"])];
+  const others = [shape["~entry"], shape.items].filter((one) => one !== undefined);
+  return [...members, ...others.flatMap((one) => placesOf(one, [...path, "*"]))];
 }
 
 test("[CF205] the places of the config that take code are known, so that a test tries each", () => {

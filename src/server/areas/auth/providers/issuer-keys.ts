@@ -9,7 +9,7 @@ import {
   PROVIDER_METADATA_TTL_MS,
   PROVIDER_TIMEOUT_SECONDS,
 } from "../limits.ts";
-import { providerFetch } from "./requests.ts";
+import { providerFetch } from "./provider-fetch.ts";
 
 const timeLimit = () => AbortSignal.timeout(PROVIDER_TIMEOUT_SECONDS * SECOND_MS);
 const read = (url: string, headers: Record<string, string> = {}, signal: AbortSignal = timeLimit()) =>

@@ -17,9 +17,9 @@ import type { OAuthProvider } from "../../../config/types.ts";
 import { APPLE_SECRET_TTL_SECONDS, PROVIDER_METADATA_TTL_MS, PROVIDER_TIMEOUT_SECONDS } from "../limits.ts";
 import { type Offline, type OidcRow, offlineOf } from "./known.ts";
 import { isSet, type Profile, profileOf } from "./profile.ts";
+import { providerFetch } from "./provider-fetch.ts";
 import {
   type ProviderClient,
-  providerFetch,
   refreshed,
   secretAsAsked,
   secretInForm,

@@ -8,9 +8,8 @@ import {
 } from "openid-client";
 import { isJsonObject, type JsonObject } from "../../../../kernel/json/json.ts";
 import { SECOND_MS } from "../../../../kernel/time/duration.ts";
-import { outgoingFetch } from "../../../http/outgoing/call.ts";
-import { PROVIDER_ANSWER_MAX_BYTES, PROVIDER_TIMEOUT_SECONDS } from "../limits.ts";
 import type { Profile, ProviderTokens } from "./profile.ts";
+import { providerFetch } from "./provider-fetch.ts";
 
 export interface Exchange {
   /** The callback's address as the provider called it, with its query. */
@@ -62,12 +61,6 @@ export interface TokenProfile {
   nonce: string | null;
   /** End of the token, in seconds since the Unix epoch. */
   expiresAt: number;
-}
-
-/** Sends a request of the library, which gives the same time to each, in a signal. */
-export function providerFetch(url: string, { method, headers, body, signal }: CustomFetchOptions): Promise<Response> {
-  const timeout = signal ?? AbortSignal.timeout(PROVIDER_TIMEOUT_SECONDS * SECOND_MS);
-  return outgoingFetch(url, { method, headers, body, signal: timeout, maxBytes: PROVIDER_ANSWER_MAX_BYTES });
 }
 
 /**
