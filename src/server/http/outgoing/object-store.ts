@@ -87,7 +87,10 @@ export class S3Bucket {
       return await this.#timed(async (signal) => {
         const answer = await this.#ask({ method: "GET", key }, signal);
         const text = await (await answer.whole({ maxBytes: S3_NOTE_MAX_BYTES })).text();
-        return { text, tag: answer.headers.get("etag") ?? "" };
+        const tag = answer.headers.get("etag");
+        // An answer of something else in between must not pass for an empty object.
+        if (tag === null) throw new Error("Unexpected response from the object store: no ETag");
+        return { text, tag };
       });
     } catch (cause) {
       if (cause instanceof S3Error && cause.code === "NoSuchKey") return null;
