@@ -456,12 +456,14 @@ export class TrackedFiles {
   }
 
   /**
-   * Notes which moments are missing: those since the last state that is stored, or since all files were, where nothing is known of
-   * this one. Files of d1 have no single commits in the first place.
+   * Notes which moments are missing: those since the last state that is stored, or since everything was, where that was later. Files of
+   * d1 have no single commits in the first place.
    */
   #noteGap(file: Tracked, found: { id: string; last: Chain["last"]; position: Position; isAhead: boolean }): void {
     const { id, last, position, isAhead } = found;
-    const from = file.doubtedSince ?? (last === null || last.entry === "" ? this.#deps.coveredTo() : last);
+    const covered = this.#deps.coveredTo();
+    const since = file.doubtedSince ?? (last === null || last.entry === "" ? covered : last);
+    const from = since !== null && covered !== null && covered.place > since.place ? covered : since;
     if (from === null || from.place >= position.place || file.path.startsWith("d1/")) return;
     this.#endings.gap({ id, path: file.path, reason: isAhead ? "store_ahead" : file.reason }, from, position);
   }
