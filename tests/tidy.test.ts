@@ -362,8 +362,9 @@ describe("one house", () => {
   });
 
   test("docstrings begin with a verb, or the noun that names the thing, and can be read alone", () => {
-    const relative = /\/\*\*\s+(?:\* )?(?:What|As|Which|Of|By|The same|Whose|Where|How|When|Who|Those)\b.*/g;
-    const others = files("{bench,scripts,schema,example,tests}/**/*.{ts,tsx}");
+    const relative =
+      /\/\*\*\s+(?:\* )?(?:What|As|Which|Of|By|The same|Whose|Where|How|When|Who|Those|Its|Their|They)\b.*/g;
+    const others = files("{bench,scripts,schema,example,tests}/**/*.{ts,tsx}").concat(files("src/**/*.test.{ts,tsx}"));
     const found = [...sources, ...others].flatMap((path) =>
       [...read(path).matchAll(relative)].map(([text]) => `${path}: ${text}`),
     );

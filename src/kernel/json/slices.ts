@@ -33,7 +33,7 @@ interface Open {
   from: number;
   /** null: all of it so far may be parsed at once, together with its parent. */
   value: JsonValue[] | JsonObject | null;
-  /** Its key in the parent; set once `value` exists. */
+  /** Key of the value in its parent; set once `value` exists. */
   name: string;
   /** Whether the last item in `value` is a member with a value of its own and no comma has followed. */
   isBehindMember: boolean;

@@ -41,7 +41,7 @@ export interface RelatedFilters {
 
 /** Called about the filters of a client. */
 interface FilterOutcome {
-  /** They are not valid, or ask a table that cannot be asked. */
+  /** The conditions are not valid, or ask a table that cannot be asked. */
   refused(message: string): void;
   /** Whether a record matches would take too long to find out. */
   undecided(): void;

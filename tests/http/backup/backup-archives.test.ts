@@ -21,7 +21,7 @@ const CONFIG = `{ kv: { cache: {} }, storage: { buckets: { files: {} } } }`;
 const LOCKED_WAIT_MS = 200;
 let platform: TestPlatform;
 let file: string;
-/** Its entries, in order. */
+/** Entries of the archive, in order. */
 let entries: { header: TarHeader; text: Buffer }[];
 
 const listing = (directory: string): string[] => readdirSync(directory, { recursive: true }).map(String).sort();

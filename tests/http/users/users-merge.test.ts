@@ -253,17 +253,17 @@ test("[AU403] where tables of other files refer to users, a merge is 409, and th
       auth: { users: { in: "shared" } },
       databases: {
         shared: { tables: {} },
-        work: { tables: { tasks: { schema: { ownerId: { references: "shared/users", onDelete: "cascade" } } } } },
+        projects: { tables: { tasks: { schema: { ownerId: { references: "shared/users", onDelete: "cascade" } } } } },
       },
     }`,
   });
   const [into, from] = [await signIn(far), await signIn(far)];
-  const task = await far.service.post<{ id: string }>("/api/db/work/tables/tasks", { ownerId: from.id });
+  const task = await far.service.post<{ id: string }>("/api/db/projects/tables/tasks", { ownerId: from.id });
   for (const more of [{ preview: true }, {}]) {
     const answer = await far.service.post(`/api/auth/admin/users/${into.id}/merge`, { from: from.id, ...more });
     expect(answer.status).toBe(409);
   }
-  const { body } = await far.service.get(`/api/db/work/tables/tasks/${task.body.id}`);
+  const { body } = await far.service.get(`/api/db/projects/tables/tasks/${task.body.id}`);
   expect(body).toMatchObject({ ownerId: from.id });
   await far.stop();
 });

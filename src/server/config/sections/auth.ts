@@ -89,9 +89,9 @@ const Provider = Type.Object({
   keepTokens: Type.Optional(Type.Boolean()),
   /** A provider with OAuth 2 alone: where the browser is sent to. */
   authorizationUrl: Type.Optional(url("https", "http")),
-  /** Its token endpoint. */
+  /** The token endpoint of the provider. */
   tokenUrl: Type.Optional(url("https", "http")),
-  /** Its endpoint that answers who the user is, as JSON. */
+  /** The endpoint of the provider that answers who the user is, as JSON. */
   userInfoUrl: Type.Optional(url("https", "http")),
   /** Reads the answer of `userInfoUrl`. Without an `id`, or if it throws, the sign-in is refused. */
   profile: Type.Optional(func<(raw: unknown) => OAuthProfile>()),

@@ -92,7 +92,7 @@ function isOfOneMoment(
 function history(seed: number, cutType: Cut, mistakes: WriterMistakes): { wrong: string | null; answered: number } {
   const r = random(seed);
   const writer = new SimulatedWriter(r, mistakes);
-  /** How eager the writer is in this history: in most, all of a request passes between two of its steps. */
+  /** Eagerness of the writer in this history: in most, all of a request passes between two of its steps. */
   const chance = r.pick([0.02, 0.1, 0.3]);
   const meanwhile = (): void => {
     while (r.chance(chance) && !writer.isDone) writer.step();

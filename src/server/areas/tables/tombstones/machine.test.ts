@@ -75,7 +75,7 @@ class Server {
   readonly #run: World;
   #commits: Record<keyof Disk, (() => void)[]> = { target: [], follower: [] };
   #carrying: Promise<void> | null = null;
-  /** What was done that nothing may do. */
+  /** The first forbidden action of the run; null: none. */
   fault: string | null = null;
 
   constructor(disk: Disk, run: World) {

@@ -5,7 +5,7 @@ import { type PbCollection, textOption } from "./collections.ts";
 
 /** A provider that the config names. */
 export interface MovedProvider {
-  /** Its name there. */
+  /** Name of the provider in the source. */
   source: string;
   name: string;
   /** Variables of the environment, which the config reads. */
