@@ -51,5 +51,7 @@ export const TOKEN_KEY_WAIT_MS = 15_000;
 export const TOKEN_KEY_PAUSE_MS = 100;
 /** The time after which the process that tries an edited config is killed. */
 export const PREVIEW_MAX_MS = 20_000;
+/** The end of its output that is kept: its answer is the last line. */
+export const PREVIEW_OUTPUT_CHARACTERS = 1024 * 1024;
 /** Characters of a line that `platform mcp` passes on, or of an answer. */
 export const MCP_MESSAGE_MAX_CHARACTERS = 4 * 1024 * 1024;

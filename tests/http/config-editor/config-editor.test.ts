@@ -109,11 +109,25 @@ test("[CE5] a rule that ends its process, or never returns, is a problem, and th
   const rule = (source: string) => ({ do: "setRule", ...NOTES, rule: "read", source });
   const ended = await server.edit([rule("() => process.exit(3)")]);
   expect(ended.body.problems).toEqual([{ path: "", message: "the config ended without an answer" }]);
+  const printing = await server.edit([rule("() => { for (;;) console.log('x'.repeat(100_000)); }")]);
+  expect(printing.body.problems).toEqual([{ path: "", message: "the config is not loaded after 20000 ms" }]);
   const endless = await server.edit([rule("() => { while (true); }")]);
   expect(endless.body.problems).toEqual([{ path: "", message: "the config is not loaded after 20000 ms" }]);
   expect((await server.request("GET", "/api/health")).status).toBe(200);
   await server.platform.stop();
-}, 60_000);
+}, 90_000);
+
+test("[CE5] what a killed server has left of a preview is removed at the next start", async () => {
+  const server = await editedServer(CONFIG);
+  const folder = dirname(server.platform.configFile);
+  const left = join(folder, ".platform.config.1-1.preview.ts");
+  writeFileSync(left, CONFIG);
+  writeFileSync(join(folder, ".platform.config.mine.ts"), "");
+  await server.edit([due], { write: true });
+  await server.started(2);
+  expect(readdirSync(folder).filter((name) => name.startsWith("."))).toEqual([".platform.config.mine.ts"]);
+  await server.platform.stop();
+});
 
 test("[CE7] [CE8] an edit for another revision is 409, and one that is wrong is 400 and writes none of the others", async () => {
   const server = await editedServer(CONFIG);

@@ -108,6 +108,7 @@ export class ConfigEditor {
       const { source, migration, warnings, problems } = await applyEdits(before, asked.edits);
       const preview = await this.#preview(file, before, { source, migration, warnings, problems });
       if (!asked.isWritten || preview.problems.length > 0 || source === before) return preview;
+      requireUnchanged(file.path, before);
       await this.#audit({ action: "config.edit", target: "config", after: { edits: asked.edits } });
       const history = readHistory(this.#dataDirectory, file.path);
       const write = { before, revision: revisionOf(source), migration, hasStarted: false };
@@ -136,6 +137,7 @@ export class ConfigEditor {
       const preview = await this.#preview(file, now, edited);
       const [problem] = preview.problems;
       if (problem !== undefined) throw conflict(`It cannot be undone: ${problem.message}`);
+      requireUnchanged(file.path, now);
       await this.#audit({ action: "config.undo", target: "config" });
       this.#write(file.path, now, {
         text: newest.before,
@@ -168,8 +170,7 @@ export class ConfigEditor {
     before: string,
     { text, history }: { text: string; history: Parameters<typeof writeHistory>[1] },
   ): void {
-    // An editor may have saved the file while the text was tried.
-    if (readConfig(path) !== before) throw changed();
+    requireUnchanged(path, before);
     writeHistory(this.#dataDirectory, history);
     writeConfig(path, text);
   }
@@ -196,6 +197,11 @@ function revisionIn(path: string): string | null {
 }
 
 const changed = (): AppError => conflict("The config has changed meanwhile: load it again");
+
+/** Throws where the file has another text by now: an editor may have saved it while the edits were tried. */
+function requireUnchanged(path: string, text: string): void {
+  if (readConfig(path) !== text) throw changed();
+}
 
 function requireWritable({ tryText }: ConfigFile): void {
   if (tryText === null) throw forbidden("The config is written under platform dev only: copy the diff");

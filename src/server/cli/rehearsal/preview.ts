@@ -1,20 +1,36 @@
-import { rmSync, writeFileSync } from "node:fs";
+import { readdirSync, rmSync, writeFileSync } from "node:fs";
 import { basename, dirname, extname, join, resolve } from "node:path";
 import { systemClock } from "../../../kernel/clock.ts";
 import { reasonOf } from "../../../kernel/errors.ts";
 import { ownCommand } from "../../../kernel/process/own-command.ts";
 import { type ConfigFile, noteStarted, putBackFailedEdit, type Tried } from "../../areas/config-editor/index.ts";
-import { PREVIEW_MAX_MS } from "../limits.ts";
+import { PREVIEW_MAX_MS, PREVIEW_OUTPUT_CHARACTERS } from "../limits.ts";
 import { printNote } from "../output.ts";
 import { PREVIEW_JOB_COMMAND, type PreviewJob } from "./protocol.ts";
 
 /** Returns the config's file for edits; `isWritable`: its edits may be tried and written, as under `platform dev`. */
 export function configFileOf(file: string, dataDirectory: string, isWritable: boolean): ConfigFile {
   const path = resolve(file);
+  if (isWritable) removeLeft(path);
   return { path, tryText: isWritable ? (text) => tryText({ path, text, dataDirectory }) : null };
 }
 
 let previews = 0;
+
+/** Returns the beginning and the end of the names of texts that are tried beside a config. */
+function namesBeside(path: string): { start: string; end: string } {
+  const extension = extname(path);
+  return { start: `.${basename(path, extension)}.`, end: `.preview${extension}` };
+}
+
+/** Removes texts that a killed server has left beside its config: only one server tries them there. */
+function removeLeft(path: string): void {
+  const { start, end } = namesBeside(path);
+  const folder = dirname(path);
+  for (const name of readdirSync(folder)) {
+    if (name.startsWith(start) && name.endsWith(end)) rmSync(join(folder, name), { force: true });
+  }
+}
 
 /** Tries a text as a file beside the config, whose imports are relative to it. */
 async function tryText({
@@ -26,8 +42,8 @@ async function tryText({
   text: string;
   dataDirectory: string;
 }): Promise<Tried> {
-  const extension = extname(path);
-  const file = join(dirname(path), `.${basename(path, extension)}.${process.pid}-${++previews}.preview${extension}`);
+  const { start, end } = namesBeside(path);
+  const file = join(dirname(path), `${start}${process.pid}-${++previews}${end}`);
   try {
     writeFileSync(file, text, { mode: 0o600, flag: "wx" });
     return namedAs(path, file, await runPreview({ file, dataDirectory: resolve(dataDirectory) }));
@@ -46,9 +62,9 @@ async function runPreview(job: PreviewJob): Promise<Tried> {
     timeout: PREVIEW_MAX_MS,
     killSignal: "SIGKILL",
   });
-  const output = await new Response(child.stdout).text();
-  await child.exited;
   // The answer is the last line: the config may print others.
+  const output = await endOf(child.stdout);
+  await child.exited;
   const line = output.trimEnd().split("\n").at(-1) ?? "";
   try {
     return JSON.parse(line) as Tried;
@@ -56,6 +72,17 @@ async function runPreview(job: PreviewJob): Promise<Tried> {
     const why = child.signalCode === null ? "ended without an answer" : `is not loaded after ${PREVIEW_MAX_MS} ms`;
     return { problems: [{ path: "", message: `the config ${why}` }], data: null };
   }
+}
+
+/** Reads the end of an output: a config may print without end. */
+async function endOf(stream: ReadableStream<Uint8Array>): Promise<string> {
+  const decoder = new TextDecoder();
+  let text = "";
+  for await (const chunk of stream) {
+    text += decoder.decode(chunk, { stream: true });
+    if (text.length > 2 * PREVIEW_OUTPUT_CHARACTERS) text = text.slice(-PREVIEW_OUTPUT_CHARACTERS);
+  }
+  return text;
 }
 
 /** Names the config's own file in messages, in place of the one that was tried. */
