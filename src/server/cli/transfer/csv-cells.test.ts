@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import type { JsonValue } from "../../../kernel/json/json.ts";
 import { formatCell, headFault, parseCell } from "../../../kernel/transfer/csv-cells.ts";
 import type { FieldType } from "../../config/types.ts";
-import { formatRows } from "./export.ts";
+import { formatRows } from "./rows.ts";
 
 const bare = (text: string) => ({ text, isQuoted: false });
 const quoted = (text: string) => ({ text, isQuoted: true });

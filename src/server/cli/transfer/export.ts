@@ -1,29 +1,34 @@
 import { once } from "node:events";
 import { createWriteStream, renameSync, rmSync, statSync } from "node:fs";
 import { Command } from "@commander-js/extra-typings";
-import { stringify } from "csv-stringify/sync";
 import { isJsonObject, type JsonObject } from "../../../kernel/json/json.ts";
-import { CSV_STYLE, formatCell } from "../../../kernel/transfer/csv-cells.ts";
+import { formatCell } from "../../../kernel/transfer/csv-cells.ts";
 import type { FieldType } from "../../config/types.ts";
-import { CommandError } from "../errors.ts";
+import { CommandError, UsageError } from "../errors.ts";
 import { PAGE_RECORDS_MAX } from "../limits.ts";
-import { configOption, dataOption, keyOption, urlOption } from "../options.ts";
+import { configOption, dataOption, keyOption, option, urlOption } from "../options.ts";
 import { outputFailure, plural, printNote } from "../output.ts";
 import { type Client, openExisting, requireOk } from "./client.ts";
 import { fileFieldsOf, writeFiles } from "./files.ts";
 import { createProgress } from "./progress.ts";
+import { formatRows } from "./rows.ts";
 import { formatOf, parseTarget, type Target } from "./target.ts";
 
 export const exportCommand = new Command("export")
-  .description("Writes a table as NDJSON, or as CSV to a .csv file")
-  .argument("<TABLE>", "NAMESPACE/TABLE or NAMESPACE/INSTANCE/TABLE")
+  .description("Writes a table as NDJSON, or as CSV to a .csv file; with --all everything")
+  .argument("[TABLE]", "NAMESPACE/TABLE or NAMESPACE/INSTANCE/TABLE")
   .argument("[FILE]", "A .ndjson, .jsonl or .csv file; standard output by default")
+  .addOption(
+    option("--all <DIR>", "Write all tables, accounts, files and the schema to a new folder, for others to read"),
+  )
   .option("--files <DIR>", "Write the files of the records to this folder, each under its id")
   .addOption(urlOption)
   .addOption(keyOption)
   .addOption(configOption)
   .addOption(dataOption)
   .action(async (table, file, options) => {
+    if (options.all !== undefined) return exportAll(options.all, { ...options, table });
+    if (table === undefined) throw new UsageError("name a TABLE, or --all DIR for everything");
     const target = parseTarget(table);
     const format = file === undefined ? "ndjson" : formatOf(file, ["ndjson", "csv"]);
     if (file !== undefined) requireReplaceable(file);
@@ -49,6 +54,28 @@ export const exportCommand = new Command("export")
       await client.close();
     }
   });
+
+/** Options of an export, of which everything takes the last two alone. */
+interface AllOptions {
+  table: string | undefined;
+  files?: string;
+  url?: string;
+  key?: string;
+  config: string;
+  data: string;
+}
+
+/** Exports everything. Errors: `UsageError` for what does not go with it: hashes of passwords do not leave a running server. */
+async function exportAll(folder: string, { table, files, url, key, config, data }: AllOptions): Promise<void> {
+  if (table !== undefined) throw new UsageError("--all writes every table: name none");
+  if (files !== undefined) throw new UsageError("--all writes all files into its folder: leave --files out");
+  if (url !== undefined || key !== undefined) {
+    throw new UsageError("--all reads a data directory, beside a running server too: leave --url and --key out");
+  }
+  // Loaded here: an export of a table needs none of it.
+  const { exportEverything } = await import("./everything/everything.ts");
+  await exportEverything(folder, { config, data });
+}
 
 /** Checks that an existing target is replaceable. Errors: it is no file. */
 function requireReplaceable(file: string): void {
@@ -155,5 +182,3 @@ function write(stream: NodeJS.WritableStream, text: string): Promise<void> {
     stream.write(text, (cause) => (cause ? reject(cause) : resolve()));
   });
 }
-
-export const formatRows = (rows: readonly (readonly (string | null)[])[]): string => stringify([...rows], CSV_STYLE);
