@@ -1,3 +1,4 @@
+import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -139,6 +140,10 @@ test("[TB871] a view changes with the config, without a migration, and needs wha
   expect((await read("kinds")).body.total).toBe(2);
   expect((await read("films")).body.total).toBe(6);
 
+  const stored = new Database(join(platform.dataDirectory, "databases", "shared.db"), { readonly: true });
+  const tables = stored.query<{ name: string }, []>("SELECT name FROM sqlite_schema WHERE type = 'table'").all();
+  stored.close();
+  expect(tables.map(({ name }) => name).filter((name) => !name.startsWith("_"))).toEqual(["films", "log"]);
   // The files of a view's tables have nothing of it, so a column goes with its migration, and the view is named first.
   const without = FILMS.replace(
     `, genre: { type: "string" } }, access`,

@@ -131,7 +131,7 @@ export function openNamespaces(deps: {
     const models = compiled.get(name) ?? new Map<string, TableModel>();
     const tables = new Map<string, Table>();
     for (const model of models.values()) tables.set(model.name, createTable(model, shapes));
-    const declared = [...models.values()].map(declareTable);
+    const declared = [...models.values()].filter(({ view }) => view === null).map(declareTable);
     const outboxOf = (instanceId: string | null): OutboxOptions | undefined => {
       const place = { namespace: name, instanceId };
       return trackingFiles(deps.outbox?.(place), place, { models: models.values(), ids: deps.ids });
