@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { createHmac, pbkdf2Sync } from "node:crypto";
+import { argon2Sync, createHmac, pbkdf2Sync } from "node:crypto";
 import type { JsonObject } from "../../../src/kernel/json/json.ts";
 import { type ErrorAnswer, type TestPlatform, testPlatform } from "../../support/index.ts";
 import { enrol, nextEmail, PASSWORD, signUp, type Tokens } from "../auth/auth-support.ts";
@@ -39,6 +39,13 @@ interface Page {
 const create = (body: JsonObject = {}) =>
   platform.service.post<Created>(BASE, { email: nextEmail(), password: PASSWORD, ...body });
 const signIn = (email: string, password = PASSWORD) => platform.post<Tokens>("/api/auth/signin", { email, password });
+/** A hash by another implementation than the server's. */
+function argon2Of(algorithm: "argon2id" | "argon2i", cost: { parallelism: number; memory: number }): string {
+  const nonce = Buffer.from("0123456789abcdef");
+  const tag = argon2Sync(algorithm, { message: PASSWORD, nonce, tagLength: 32, passes: 2, ...cost });
+  const base64 = (bytes: Uint8Array) => Buffer.from(bytes).toString("base64").replace(/=+$/, "");
+  return `$${algorithm}$v=19$m=${cost.memory},t=2,p=${cost.parallelism}$${base64(nonce)}$${base64(tag)}`;
+}
 const importUsers = (users: JsonObject[]) =>
   platform.service.post<ErrorAnswer & { results: { id: string; success: boolean }[] }>(IMPORT, { users });
 
@@ -269,7 +276,7 @@ describe("import", () => {
     expect(signedIn.body.user).toMatchObject({ id: answer.body.results[1]?.id, role: "user", emailVerified: false });
   });
 
-  test("[US11] bcrypt and PBKDF2 hashes sign in, and are replaced by argon2id", async () => {
+  test("[US11] bcrypt, argon2 and PBKDF2 hashes sign in, and are replaced by argon2id", async () => {
     const bcrypt = await Bun.password.hash(PASSWORD, { algorithm: "bcrypt", cost: 4 });
     // A reference of its own for what bcrypt does beyond 72 bytes: it looks no further.
     const long = "p".repeat(72);
@@ -282,6 +289,9 @@ describe("import", () => {
       [nextEmail(), bcrypt.replace("$2b$", "$2y$"), PASSWORD],
       [nextEmail(), bcryptLong, `${long}and what other systems do not look at`],
       [nextEmail(), `pbkdf2:sha256:2000:${salt.toString("base64")}:${derived}`, PASSWORD],
+      [nextEmail(), `pbkdf2_sha256$2000$${salt}$${derived}`, PASSWORD],
+      [nextEmail(), argon2Of("argon2id", { parallelism: 4, memory: 64 }), PASSWORD],
+      [nextEmail(), argon2Of("argon2i", { parallelism: 1, memory: 1_024 }), PASSWORD],
     ];
     const answer = await importUsers(cases.map(([email, passwordHash]) => ({ email, passwordHash })));
     expect(answer.status).toBe(200);
@@ -313,6 +323,8 @@ describe("import", () => {
     const email = nextEmail();
     expect((await importUsers([{ email, passwordHash: hash(1, 16) }])).status).toBe(200);
     expect((await signIn(email)).status).toBe(200);
+    const argon2 = (cost: string, salt = "YWFhYWFhYWFhYWFhYWFhYQ") =>
+      `$argon2id$v=19$${cost}$${salt}$${salt.repeat(2)}`;
     const refused: [passwordHash: string, words: string][] = [
       [hash(8, 15), "hash bytes from 16 to 128, got 15"],
       [hash(8, 129), "hash bytes from 16 to 128, got 129"],
@@ -321,6 +333,18 @@ describe("import", () => {
       [hash(8, 32).replace(":1000:", ":0:"), "iterations from 1 to 10000000, got 0"],
       [`$2b$17$${"x".repeat(53)}`, "bcrypt cost from 4 to 16, got 17"],
       ["pbkdf2:sha512:1000:c2FsdA==:aGFzaA==", "must be bcrypt"],
+      [
+        hash(8, 32)
+          .replace(/^.*?:1000:/, "pbkdf2_sha256$$10000001$$")
+          .replace(":", "$"),
+        "got 10000001",
+      ],
+      [argon2("m=131073,t=1,p=1"), "argon2 memory (KiB) from 8 to 131072, got 131073"],
+      [argon2("m=15,t=1,p=2"), "argon2 memory (KiB) from 16 to 131072, got 15"],
+      [argon2("m=64,t=17,p=1"), "argon2 passes from 1 to 16, got 17"],
+      [argon2("m=1024,t=1,p=17"), "argon2 lanes from 1 to 16, got 17"],
+      [argon2("m=64,t=1,p=1", "YWFh"), "salt bytes from 8 to 1024, got 3"],
+      [argon2("m=64,t=1,p=1").replace("argon2id", "argon2d"), "must be bcrypt"],
     ];
     for (const [passwordHash, words] of refused) {
       const answer = await importUsers([{ email: nextEmail(), passwordHash }]);

@@ -64,10 +64,17 @@ export const HASHES_WAITING_PER_SHARER_MAX = 300;
 export const BCRYPT_COST_MIN = 4;
 export const BCRYPT_COST_MAX = 16;
 export const PBKDF2_ITERATIONS_MAX = 10_000_000;
-export const PBKDF2_SALT_BYTES_MAX = 1_024;
+export const SALT_BYTES_MAX = 1_024;
+/** 128 MiB: the most that one sign-in takes of the memory. */
+export const ARGON2_IMPORTED_MAX_KIB = 128 * 1024;
+export const ARGON2_IMPORTED_PASSES_MAX = 16;
+export const ARGON2_IMPORTED_LANES_MAX = 16;
+/** Bounds of argon2 itself. */
+export const ARGON2_LANE_MIN_KIB = 8;
+export const ARGON2_SALT_BYTES_MIN = 8;
 /** A shorter one could be met by chance. */
-export const PBKDF2_HASH_BYTES_MIN = 16;
-export const PBKDF2_HASH_BYTES_MAX = 128;
+export const HASH_BYTES_MIN = 16;
+export const HASH_BYTES_MAX = 128;
 /**
  * A refused password is answered no sooner than this after its check began. It is longer than the hashes that are made
  * here and imported from elsewhere usually take, so that the time does not tell which kind an account has.

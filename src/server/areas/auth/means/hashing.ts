@@ -5,6 +5,11 @@ import { equalsConstantTime } from "../store/sealing.ts";
 
 export const BCRYPT = /^\$2[aby]\$(\d\d)\$[./A-Za-z0-9]{53}$/;
 export const PBKDF2 = /^pbkdf2:sha256:(\d+):([A-Za-z0-9+/_-]+={0,2}):([A-Za-z0-9+/_-]+={0,2})$/;
+/** PBKDF2 in the form of Django, whose salt is a text. */
+export const DJANGO = /^pbkdf2_sha256\$(\d+)\$([^$]+)\$([A-Za-z0-9+/]+={0,2})$/;
+/** argon2 in the form of its own reference: memory in KiB, passes, lanes, salt and hash. */
+export const ARGON2_FORM =
+  /^\$argon2(?:id|i)\$v=19\$m=(\d{1,9}),t=(\d{1,9}),p=(\d{1,9})\$([A-Za-z0-9+/]+)\$([A-Za-z0-9+/]+)$/;
 
 const ARGON2 = { algorithm: "argon2id", memoryCost: ARGON2_MEMORY_KIB, timeCost: ARGON2_PASSES } as const;
 
@@ -36,11 +41,20 @@ export function hashNow(work: HashWork): string | boolean {
 const bytesOf = (password: string, hash: string): string | Buffer =>
   BCRYPT.test(hash) ? Buffer.from(password).subarray(0, BCRYPT_MAX_BYTES) : password;
 
-function derivedKeyOf(encoded: string): { salt: Buffer; iterations: number; expected: Buffer } | null {
-  const [, iterations, salt, hash] = PBKDF2.exec(encoded) ?? [];
+/** PBKDF2 by its parts. */
+export interface DerivedKey {
+  salt: Buffer;
+  iterations: number;
+  expected: Buffer;
+}
+
+/** Returns the parts of a hash of PBKDF2; null for another one. */
+export function derivedKeyOf(encoded: string): DerivedKey | null {
+  const django = DJANGO.exec(encoded);
+  const [, iterations, salt, hash] = django ?? PBKDF2.exec(encoded) ?? [];
   if (iterations === undefined || salt === undefined || hash === undefined) return null;
   return {
-    salt: Buffer.from(salt, "base64"),
+    salt: Buffer.from(salt, django === null ? "base64" : "utf8"),
     iterations: Number(iterations),
     expected: Buffer.from(hash, "base64"),
   };

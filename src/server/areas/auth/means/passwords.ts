@@ -5,10 +5,17 @@ import { PASSWORD_MAX_BYTES, passwordForm } from "../../../config/shapes/user-fi
 import type { Job } from "../../../db/processes/job.ts";
 import { ProcessPool } from "../../../db/processes/pool.ts";
 import {
+  ARGON2_IMPORTED_LANES_MAX,
+  ARGON2_IMPORTED_MAX_KIB,
+  ARGON2_IMPORTED_PASSES_MAX,
+  ARGON2_LANE_MIN_KIB,
   ARGON2_MEMORY_KIB,
   ARGON2_PASSES,
+  ARGON2_SALT_BYTES_MIN,
   BCRYPT_COST_MAX,
   BCRYPT_COST_MIN,
+  HASH_BYTES_MAX,
+  HASH_BYTES_MIN,
   HASH_PROCESS_IDLE_MS,
   HASH_PROCESSES_MAX,
   HASH_TIMEOUT_MS,
@@ -16,12 +23,10 @@ import {
   HASHES_WAITING_FOR_PROCESS,
   HASHES_WAITING_MAX,
   HASHES_WAITING_PER_SHARER_MAX,
-  PBKDF2_HASH_BYTES_MAX,
-  PBKDF2_HASH_BYTES_MIN,
   PBKDF2_ITERATIONS_MAX,
-  PBKDF2_SALT_BYTES_MAX,
+  SALT_BYTES_MAX,
 } from "../limits.ts";
-import { BCRYPT, type HashWork, hashOnThread, PBKDF2 } from "./hashing.ts";
+import { ARGON2_FORM, BCRYPT, derivedKeyOf, type HashWork, hashOnThread } from "./hashing.ts";
 
 const ARGON2_PREFIX = `$argon2id$v=19$m=${ARGON2_MEMORY_KIB},t=${ARGON2_PASSES},p=1$`;
 
@@ -154,16 +159,31 @@ export class Passwords {
 export function hashProblem(text: string): string | null {
   const outside = (what: string, min: number, value: number, max: number): string | null =>
     value >= min && value <= max ? null : `must have ${what} from ${min} to ${max}, got ${value}`;
-  const bytesOf = (base64: string) => Buffer.from(base64, "base64").byteLength;
   const cost = BCRYPT.exec(text)?.[1];
   if (cost !== undefined) return outside("a bcrypt cost", BCRYPT_COST_MIN, Number(cost), BCRYPT_COST_MAX);
-  const [, iterations, salt, hash] = PBKDF2.exec(text) ?? [];
-  if (iterations === undefined || salt === undefined || hash === undefined) {
-    return "must be bcrypt ($2a$, $2b$, $2y$) or pbkdf2:sha256:ITERATIONS:BASE64_SALT:BASE64_HASH";
+  const argon2 = ARGON2_FORM.exec(text);
+  if (argon2 !== null) {
+    const [, memory, passes, lanes, salt = "", hash = ""] = argon2;
+    return (
+      outside("an argon2 memory (KiB)", ARGON2_LANE_MIN_KIB * Number(lanes), Number(memory), ARGON2_IMPORTED_MAX_KIB) ??
+      outside("argon2 passes", 1, Number(passes), ARGON2_IMPORTED_PASSES_MAX) ??
+      outside("argon2 lanes", 1, Number(lanes), ARGON2_IMPORTED_LANES_MAX) ??
+      outside(
+        "a number of salt bytes",
+        ARGON2_SALT_BYTES_MIN,
+        Buffer.from(salt, "base64").byteLength,
+        SALT_BYTES_MAX,
+      ) ??
+      outside("a number of hash bytes", HASH_BYTES_MIN, Buffer.from(hash, "base64").byteLength, HASH_BYTES_MAX)
+    );
+  }
+  const derived = derivedKeyOf(text);
+  if (derived === null) {
+    return "must be bcrypt ($2a$, $2b$, $2y$), argon2 ($argon2id$, $argon2i$), pbkdf2_sha256$ or pbkdf2:sha256:ITERATIONS:BASE64_SALT:BASE64_HASH";
   }
   return (
-    outside("PBKDF2 iterations", 1, Number(iterations), PBKDF2_ITERATIONS_MAX) ??
-    outside("a number of salt bytes", 1, bytesOf(salt), PBKDF2_SALT_BYTES_MAX) ??
-    outside("a number of hash bytes", PBKDF2_HASH_BYTES_MIN, bytesOf(hash), PBKDF2_HASH_BYTES_MAX)
+    outside("PBKDF2 iterations", 1, derived.iterations, PBKDF2_ITERATIONS_MAX) ??
+    outside("a number of salt bytes", 1, derived.salt.byteLength, SALT_BYTES_MAX) ??
+    outside("a number of hash bytes", HASH_BYTES_MIN, derived.expected.byteLength, HASH_BYTES_MAX)
   );
 }
