@@ -67,6 +67,10 @@ test("[TC111] key-value, SQL and vectors", async () => {
   await sql.query("CREATE TABLE t (a INTEGER)");
   expect((await sql.query("INSERT INTO t VALUES (?), (?)", [1, 2])).meta.changes).toBe(2);
   expect((await sql.query<{ a: number }>("SELECT a FROM t ORDER BY a")).results).toEqual([{ a: 1 }, { a: 2 }]);
+  expect(
+    (await admin.tableSql("shared").query("SELECT count(*) AS n FROM notes WHERE text = ?", ["none"])).results,
+  ).toEqual([{ n: 0 }]);
+  expect(await codeOf(admin.tableSql("clubs", "none").query("SELECT 1"))).toBe("not_found");
   const vectors = admin.vectors("texts");
   expect(await vectors.upsert([{ id: "x", values: [1, 0], metadata: { n: 1 } }])).toBe(1);
   expect((await vectors.search([1, 0], { topK: 1 }))[0]).toMatchObject({ id: "x", metadata: { n: 1 } });

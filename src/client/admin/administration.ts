@@ -9,7 +9,7 @@ import { type AdminBroadcast, createAdminBroadcast, createInstances, createJobs 
 import type { AdminPush } from "./push.ts";
 import { createAdminPush } from "./push.ts";
 import type { AdminBuckets, KeyValue, Sql, Vectors } from "./stores.ts";
-import { createBuckets, createKeyValue, createSql, createVectors } from "./stores.ts";
+import { createBuckets, createKeyValue, createSql, createTableSql, createVectors } from "./stores.ts";
 import { type AdminTables, createAdminTables } from "./tables.ts";
 import { type AdminUsers, createUsers } from "./users.ts";
 
@@ -23,6 +23,8 @@ export interface Administration {
   readonly tables: AdminTables;
   kv(namespace: string): KeyValue;
   sql(database: string): Sql;
+  /** Queries of the tables of a namespace, with the root key. `instanceId` is needed where the namespace has instances. */
+  tableSql(namespace: string, instanceId?: string): Sql;
   vectors(index: string): Vectors;
   /** Limits, quotas and unfinished uploads of buckets. For files, use `storage`. */
   readonly buckets: AdminBuckets;
@@ -44,6 +46,7 @@ export const createAdministration = (transport: Transport): Administration => ({
   tables: createAdminTables(transport),
   kv: (namespace) => createKeyValue(transport, namespace),
   sql: (database) => createSql(transport, database),
+  tableSql: (namespace, instanceId) => createTableSql(transport, namespace, instanceId),
   vectors: (index) => createVectors(transport, index),
   buckets: createBuckets(transport),
   push: createAdminPush(transport),

@@ -110,10 +110,20 @@ export function createKeyValue({ request }: Transport, name: string): KeyValue {
   };
 }
 
-export const createSql = ({ request }: Transport, name: string): Sql => ({
-  query: (query, params, { signal } = {}) =>
-    request("POST", `/api/d1/${encodeURIComponent(name)}`, { body: { query, params }, signal }),
+const createSqlAt = ({ request }: Transport, path: string): Sql => ({
+  query: (query, params, { signal } = {}) => request("POST", path, { body: { query, params }, signal }),
 });
+
+export const createSql = (transport: Transport, name: string): Sql =>
+  createSqlAt(transport, `/api/d1/${encodeURIComponent(name)}`);
+
+export const createTableSql = (transport: Transport, namespace: string, instanceId?: string): Sql =>
+  createSqlAt(
+    transport,
+    ["/api/admin/sql", namespace, ...(instanceId === undefined ? [] : [instanceId])].map(encodePart).join("/"),
+  );
+
+const encodePart = (part: string, index: number): string => (index === 0 ? part : encodeURIComponent(part));
 
 export function createBuckets({ request }: Transport): AdminBuckets {
   const path = (bucket: string): string => `/api/admin/storage/${encodeURIComponent(bucket)}`;

@@ -158,6 +158,11 @@ export interface DatabaseFile {
   /** Runs a long read like `read`, within the bounds of a page and with each row decoded by `decode`. */
   readPage<R>(sql: string, params: readonly SqlValue[], options: ReadPageOptions<R>): Promise<ReadResult<R>>;
   /**
+   * Runs `work`, which reads the file on connections of its own, and keeps the file open until then. `ended` aborts with the file,
+   * which waits for `work`. Errors: those of `work`; 503 once a sync has failed, also when that was meanwhile.
+   */
+  readElsewhere<T>(work: (ended: AbortSignal) => Promise<T>): Promise<T>;
+  /**
    * Refuses reads of a failed file. For code that reads it on its own connections: call before and after such a read. Errors: 503
    * once a sync has failed, as for every other access to the file.
    */

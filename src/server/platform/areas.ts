@@ -245,8 +245,13 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
   kv: stopping("resources", ({ config, base }) =>
     createKeyValueArea({ ...base, namespaces: Object.keys(config.kv ?? {}) }),
   ),
-  d1: stopping("resources", ({ config, base }) =>
-    createSqlArea({ ...base, audit: (change) => base.audit.record(change), databases: Object.keys(config.d1 ?? {}) }),
+  d1: stopping("resources", ({ config, base, areas }) =>
+    createSqlArea({
+      ...base,
+      audit: (change) => base.audit.record(change),
+      databases: Object.keys(config.d1 ?? {}),
+      tables: (address) => areas.tables.stored(address),
+    }),
   ),
   vectorize: stopping("resources", ({ config, base }) => {
     const declared = Object.entries(config.vectorize ?? {});

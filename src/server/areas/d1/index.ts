@@ -8,18 +8,21 @@ import type { SqlAccessor } from "../../config/app/index.ts";
 import type { RecordChange, StorageEngine } from "../../db/index.ts";
 import { createAnswerRoom } from "../../db/processes/answer-room.ts";
 import { SqlFile } from "./database-file.ts";
-import { sqlEndpoints } from "./endpoints.ts";
+import { sqlEndpoints, tableQueryEndpoints } from "./endpoints.ts";
 import { READERS_MAX_PER_DATABASE } from "./limits.ts";
 import { createSqlAccessor, Queries, SqlService } from "./service.ts";
+import { type QueriedTables, TableQueries } from "./table-queries.ts";
 
 export type SqlArea = ReturnType<typeof createSqlArea>;
 
-/** Creates the area of declared SQL databases, one file each: `<data>/d1/NAME.db`. Rules: SPEC.md. */
+/** Creates the area of declared SQL databases, one file each: `<data>/d1/NAME.db`, and of queries of tables by SQL. Rules: SPEC.md. */
 export function createSqlArea(deps: {
   audit: RecordChange;
   engine: Pick<StorageEngine, "gate">;
   /** The names under `d1` in the config. */
   databases: readonly string[];
+  /** Finds the file of a namespace or an instance, and its declared tables. Errors: 404. */
+  tables: (address: { namespace: string; instanceId: string | null }) => QueriedTables;
   dataDirectory: string;
   clock: Clock;
   ids: Ids;
@@ -39,8 +42,12 @@ export function createSqlArea(deps: {
     const writer = new Queries({ file, role: "writer", processesMax: 1, room, clock });
     services.set(name, new SqlService({ path, readers, writer, logger }));
   }
+  const tableQueries = new TableQueries({ clock, room, logger });
   return {
-    endpoints: sqlEndpoints(services, { clock, audit: deps.audit }),
+    endpoints: [
+      ...sqlEndpoints(services, deps),
+      ...tableQueryEndpoints(async (address, ...asked) => tableQueries.run(deps.tables(address), ...asked), deps),
+    ],
     /** Returns `app.sql(database)`. Errors: 404 if no such database is declared. */
     accessor(name: string): SqlAccessor {
       const service = services.get(name);
@@ -49,7 +56,7 @@ export function createSqlArea(deps: {
     },
     /** Ends the query processes, and closes the files. */
     async stop(): Promise<void> {
-      await Promise.all([...services.values()].map((service) => service.stop()));
+      await Promise.all([tableQueries, ...services.values()].map((queries) => queries.stop()));
       await Promise.all(files.map((file) => file.close()));
     },
   };

@@ -49,6 +49,14 @@ export type ProgramRequest =
   /** Runs nothing: moves the write-ahead log into the database. */
   | { kind: "settle" };
 
+/** A query for tables-job.ts, which opens the file for it alone, and answers with a text. */
+export interface TablesRequest {
+  path: string;
+  /** The tables that may be read. */
+  tables: readonly string[];
+  query: Exclude<ProgramRequest, { kind: "settle" }>;
+}
+
 const Sql = refine(
   Type.String({ maxLength: SQL_MAX_CHARACTERS, description: "One statement" }),
   (sql) => !sql.includes("\0"),

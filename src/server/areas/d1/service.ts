@@ -34,10 +34,11 @@ import {
   QueryError,
   type QueryFailure,
   type QueryRequest,
+  type TablesRequest,
 } from "./query.ts";
 
 /** Caller of a query. Callers share the processes fairly. */
-interface QueryCaller {
+export interface QueryCaller {
   callerName: string;
   /** Ends the waiting or running query when it aborts; undefined for a query that runs to its end. */
   signal: AbortSignal | undefined;
@@ -141,7 +142,8 @@ export class Queries {
 const logTooLarge = (): AppError =>
   new AppError(413, "The statement writes too much at once and was ended: split it into several");
 
-function jobOf(query: Query, { callerName, signal }: QueryCaller): Job {
+/** Returns the job that runs a query, with the limits that all have. */
+export function jobOf(query: Query, { callerName, signal }: QueryCaller): Job & { request: TablesRequest["query"] } {
   return {
     request: requestOf(query),
     ...(query.kind === "body" ? { attached: query.blocks } : null),
@@ -152,7 +154,7 @@ function jobOf(query: Query, { callerName, signal }: QueryCaller): Job {
   };
 }
 
-function requestOf(query: Query): ProgramRequest {
+function requestOf(query: Query): TablesRequest["query"] {
   if (query.kind === "body") return { kind: "body" };
   const { sql, params } = query.query;
   return { kind: "parsed", sql, params: sentValues(params) };
@@ -254,17 +256,23 @@ export class SqlService {
     }
   }
 
-  #errorOf({ status, message, data, isFinal }: QueryFailure): AppError {
+  #errorOf(failure: QueryFailure): AppError {
     const path = this.#path;
-    if (isFinal === true) {
-      this.#logger.error("d1: sync failed", { path, message });
-      this.#failure ??= new AppError(503, FAILED_MESSAGE);
-      return this.#failure;
-    }
-    if (status !== 500) return new AppError(status, message, { data });
-    this.#logger.error("d1: query failed", { path, message });
-    return new AppError(500, "Internal error");
+    if (failure.isFinal !== true) return errorOf(failure, { path, logger: this.#logger });
+    this.#logger.error("d1: sync failed", { path, message: failure.message });
+    this.#failure ??= new AppError(503, FAILED_MESSAGE);
+    return this.#failure;
   }
+}
+
+/** Returns the error of a failed query for its caller; one of the server is logged. */
+export function errorOf(
+  { status, message, data }: QueryFailure,
+  { path, logger }: { path: string; logger: Logger },
+): AppError {
+  if (status !== 500) return new AppError(status, message, { data });
+  logger.error("d1: query failed", { path, message });
+  return new AppError(500, "Internal error");
 }
 
 const FAILED_MESSAGE =

@@ -22,6 +22,7 @@ import { sizeEndpoints } from "./endpoints/size-endpoints.ts";
 import { trialEndpoints } from "./endpoints/trial-endpoints.ts";
 import { createFileReferences } from "./files/references.ts";
 import type { TableModel } from "./model/model.ts";
+import { type FileAddress, type StoredTables, storedTables } from "./query/sources.ts";
 import { createSubjectFilters, type SubjectFilters } from "./query/subject-filters.ts";
 import { type ExportedRecord, exportedRecords } from "./records/exported.ts";
 import {
@@ -56,6 +57,8 @@ export interface TablesArea {
   readonly filters: SubjectFilters;
   /** Returns the file of a declared static namespace, or of an instance; null when it does not exist. */
   file(namespace: string, instanceId: string | null): DatabaseFile | null;
+  /** Returns the file of a namespace or an instance, and the tables that are stored in it. Errors: 404. */
+  stored(address: FileAddress): StoredTables;
   /** The instances, to be restored. */
   readonly tenants: ReturnType<typeof createTenants>;
   /** Looks up which files records have. */
@@ -165,6 +168,7 @@ export function createTablesArea(deps: {
       if (namespace.kind === "static") return namespace.file;
       return instanceId === null ? null : namespace.instances.get(instanceId, { create: false });
     },
+    stored: (address) => storedTables(namespaces, address),
     tenants: createTenants(namespaces),
     fileReferences: createFileReferences(namespaces),
     accountRecords: (place) => createAccountRecords({ ...usersIn(place), clock: deps.clock }),

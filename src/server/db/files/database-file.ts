@@ -59,7 +59,6 @@ export interface FileDependencies {
   queries: LongReads;
   checkpointer: FileWork;
   indexer: FileWork;
-  /** Orders the commits of all files. */
   order: CommitOrder;
   /** Returns why no file takes writes; null: they do. */
   refusal: () => AppError | null;
@@ -87,7 +86,6 @@ interface Opened {
   sync: WalSync;
   /** The descriptor of a file just created from the caller's template; null for any other file. */
   newFileDescriptor: number | null;
-  /** The WAL is new and empty. */
   isWalNew: boolean;
   capture: FileCapture | null;
   /** The content with which the file was made, where commits are taken. */
@@ -372,15 +370,19 @@ export class OpenFile implements OpenedFile {
     params: readonly SqlValue[],
     options: ReadOptions & Pick<LongRead<R>, "page" | "decode"> & Pick<ReadPageOptions<R>, "highlight" | "rank">,
   ): Promise<ReadResult<R>> {
-    if (this.#closing !== null || this.#isClosed) throw serverStopping();
-    this.assertReadable();
     const { timeoutMs = READ_TIMEOUT_MS, caller = SERVER_CALLER, signal, page, decode } = options;
     const { highlight = null, rank = null } = options;
+    const statement = { path: this.path, extensions: this.#extensions, sql, params, page, highlight, rank };
+    const read = { ...statement, timeoutMs, caller, signal, decode };
+    return this.readElsewhere((ended) => this.#dependencies.queries.query({ ...read, ended }));
+  }
+
+  async readElsewhere<T>(work: (ended: AbortSignal) => Promise<T>): Promise<T> {
+    if (this.#closing !== null || this.#isClosed) throw serverStopping();
+    this.assertReadable();
     this.#readsUnderWay += 1;
     try {
-      const statement = { path: this.path, extensions: this.#extensions, sql, params, page, highlight, rank };
-      const read = { ...statement, timeoutMs, caller, signal, ended: this.#ended.signal, decode };
-      const result = await this.#dependencies.queries.query(read);
+      const result = await work(this.#ended.signal);
       // If a sync has failed meanwhile, the rows read may not be on the disk.
       this.assertReadable();
       return result;

@@ -85,6 +85,10 @@ export class InstanceFile implements DatabaseFile {
     return this.#instances.withRoom(this.#id, (file) => file.readPage(sql, params, options));
   }
 
+  async readElsewhere<T>(work: (ended: AbortSignal) => Promise<T>): Promise<T> {
+    return this.#instances.withRoom(this.#id, (file) => file.readElsewhere(work));
+  }
+
   rowCount(table: string): number {
     return this.#instances.use(this.#id).rowCount(table);
   }

@@ -82,6 +82,10 @@ export class ReaderFile implements DatabaseFile, SnapshotSource {
     return this.#cut.spoil();
   }
 
+  async readElsewhere(): Promise<never> {
+    return this.#cut.spoil();
+  }
+
   /** Does nothing: where a file has failed, no process may answer but the one that writes it. */
   assertReadable(): void {}
 

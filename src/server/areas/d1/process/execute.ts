@@ -4,7 +4,7 @@ import { openError } from "../../../db/writer/sqlite-errors.ts";
 import { hasLargeLog } from "../database-file.ts";
 import { BUSY_TIMEOUT_MS, LOG_KEPT_BYTES, PARAMETERS_MAX, RESULT_MAX_BYTES, VALUE_MAX_BYTES } from "../limits.ts";
 import { type Binding, EscapeError, failureOf, type ProcessRole, QueryError, type QueryRequest } from "../query.ts";
-import { createJudge, type Judge } from "./judge.ts";
+import { createJudge, type Judge, type Readable } from "./judge.ts";
 import { bindings, parseStatement, type Statement, StatementError } from "./statement.ts";
 
 /** A connection of a query process, and the judge of its statements. */
@@ -16,8 +16,15 @@ export interface QueryConnection {
   own: { databases: Prepared; totalChanges: Prepared; changes: Prepared; number: Prepared };
 }
 
-/** Opens a connection. A reader's is read-only. A writer's commits are on disk when they return. Errors: QueryError. */
-export function openConnection(path: string, role: ProcessRole): QueryConnection {
+/**
+ * Opens a connection. A reader's is read-only. A writer's commits are on disk when they return. `tables`: the only ones that may be read,
+ * of a reader; null: everything. Errors: QueryError.
+ */
+export function openConnection(
+  path: string,
+  role: ProcessRole,
+  tables: readonly string[] | null = null,
+): QueryConnection {
   try {
     const database = new DatabaseSync(path, {
       readOnly: role === "reader",
@@ -33,7 +40,7 @@ export function openConnection(path: string, role: ProcessRole): QueryConnection
         `PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0; PRAGMA journal_size_limit = ${LOG_KEPT_BYTES}`,
       );
     }
-    const judge = createJudge();
+    const judge = createJudge(tables === null ? null : readableOf(database, tables));
     database.setAuthorizer((action, first, second, schema) => judge.authorize(action, first, second, schema));
     const own = {
       databases: database.prepare("SELECT name FROM pragma_database_list"),
@@ -45,6 +52,15 @@ export function openConnection(path: string, role: ProcessRole): QueryConnection
   } catch (cause) {
     throw new QueryError(failureOf(cause, (error) => openError(path, error).message));
   }
+}
+
+/** Returns what may be read where that is these tables. */
+function readableOf(database: DatabaseSync, tables: readonly string[]): Readable {
+  const existing = database.prepare("SELECT name FROM sqlite_schema UNION SELECT name FROM pragma_module_list").all();
+  return {
+    tables: new Set(tables.map((name) => name.toLowerCase())),
+    existing: new Set(existing.map(({ name }) => String(name).toLowerCase())),
+  };
 }
 
 /** Moves the write-ahead log into the database, and truncates a large one. */

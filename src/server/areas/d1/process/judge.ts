@@ -76,15 +76,22 @@ type Mode = "own" | "statement" | "vacuum";
  */
 export type Judge = ReturnType<typeof createJudge>;
 
-export function createJudge() {
+/** Names that statements may read, and nothing else. They are in small letters. */
+export interface Readable {
+  tables: ReadonlySet<string>;
+  /** Everything in the file, and every module that can be read like a table. */
+  existing: ReadonlySet<string>;
+}
+
+/** `readable`: null where statements may do all that stays in the database. */
+export function createJudge(readable: Readable | null = null) {
   let mode: Mode = "own";
   let refusal: string | null = null;
   let isWrite = false;
   const refusalOf = (action: number, first: string | null, second: string | null, schema: string | null) => {
+    if (readable !== null) return readRefusal(readable, action, first, second);
     if (action === constants.SQLITE_PRAGMA) return pragmaRefusal(first ?? "", second);
-    if (action === constants.SQLITE_FUNCTION) {
-      return second?.toLowerCase() === "load_extension" ? "load_extension is not allowed" : null;
-    }
+    if (action === constants.SQLITE_FUNCTION) return functionRefusal(second);
     if (action === constants.SQLITE_TRANSACTION || action === constants.SQLITE_SAVEPOINT) {
       // VACUUM begins its own transaction.
       return mode === "vacuum" ? null : `${first ?? "This"} is not allowed: each query is a transaction of its own`;
@@ -133,6 +140,39 @@ export function createJudge() {
     },
   };
 }
+
+/** Names the functions that are read like tables, and read the JSON that they are given. */
+const JSON_TABLES = new Set(["json_each", "json_tree"]);
+
+/** Returns why an action is refused where only some tables are read; null if it is allowed. [DQ20] */
+function readRefusal(
+  { tables, existing }: Readable,
+  action: number,
+  first: string | null,
+  second: string | null,
+): string | null {
+  const name = (first ?? "").toLowerCase();
+  switch (action) {
+    case constants.SQLITE_SELECT:
+    case constants.SQLITE_RECURSIVE:
+      return null;
+    case constants.SQLITE_FUNCTION:
+      return functionRefusal(second);
+    case constants.SQLITE_READ:
+      if (tables.has(name) || JSON_TABLES.has(name)) return null;
+      // SQLite names what a FROM has, if no column of it is used: the name of a common table expression too.
+      if (second === "" && !existing.has(name) && !/^(?:sqlite|pragma)_/.test(name)) return null;
+      return `${first} is not a table of the config`;
+    default:
+      return ONLY_QUERIES;
+  }
+}
+
+export const ONLY_QUERIES =
+  "Only queries of the declared tables are allowed here: records are changed by their own endpoints";
+
+const functionRefusal = (name: string | null): string | null =>
+  name?.toLowerCase() === "load_extension" ? "load_extension is not allowed" : null;
 
 const isServerTable = (table: string): boolean => table.toLowerCase() === COMMIT_TABLE;
 

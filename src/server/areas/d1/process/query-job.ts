@@ -1,20 +1,10 @@
-import { AppError } from "../../../../kernel/errors.ts";
 import { type JobContext, serveJobs } from "../../../db/processes/program.ts";
-import { receivedValues } from "../../../db/processes/sent-values.ts";
 import { sendText } from "../../../db/processes/text-answer.ts";
 import type { CommitMark, GateQuestion } from "../../../db/writer/commit-gate.ts";
-import { parseJsonObjectBytes } from "../../../http/bodies/json-body.ts";
 import { hasLargeLog } from "../database-file.ts";
-import {
-  EscapeError,
-  type ProgramRequest,
-  type ProgramSettings,
-  parseQuery,
-  QueryError,
-  type QueryFailure,
-  type QueryRequest,
-} from "../query.ts";
+import { EscapeError, type ProgramRequest, type ProgramSettings, type QueryRequest } from "../query.ts";
 import { executeQuery, moveLog, openConnection, type QueryConnection } from "./execute.ts";
+import { receivedQuery, sentFailure } from "./received.ts";
 
 /** Starts the program of a query process: one connection to one database, for reads or for writes. */
 export function start(settings: unknown): void {
@@ -51,21 +41,12 @@ export function start(settings: unknown): void {
         await move(context);
         return null;
       }
-      const isBody = request.kind === "body";
-      const query = isBody
-        ? parseQuery(parseJsonObjectBytes(context.attached))
-        : { sql: request.sql, params: receivedValues(request.params) };
+      const query = receivedQuery(request, context);
       const text = await execute(query, context);
       // For the audit log: the server has not parsed the body.
-      const note = isBody && role === "writer" ? query.sql : null;
+      const note = request.kind === "body" && role === "writer" ? query.sql : null;
       return text === null ? null : sendText(text, context, { note });
     },
-    failureOf,
+    failureOf: sentFailure,
   });
-}
-
-function failureOf(cause: unknown): QueryFailure {
-  if (cause instanceof QueryError) return cause.failure;
-  if (cause instanceof AppError) return { status: cause.status, message: cause.message, data: cause.data };
-  return { status: 500, message: cause instanceof Error ? cause.message : "" };
 }

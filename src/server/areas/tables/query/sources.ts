@@ -2,7 +2,9 @@ import { notFound } from "../../../../kernel/errors.ts";
 import { chain, type MaybePromise } from "../../../../kernel/maybe-promise.ts";
 import type { Principal } from "../../../access/principal.ts";
 import type { TableAddress } from "../../../access/table-door.ts";
+import type { DatabaseFile } from "../../../db/index.ts";
 import type { TableLookups } from "../lookups/session.ts";
+import { isInstanceId } from "../model/model.ts";
 import { type Namespace, readable, type Table } from "../records/namespaces.ts";
 import type { InstanceRights } from "../rules/instance-access.ts";
 import type { Source, WritableSource } from "./reads.ts";
@@ -33,28 +35,52 @@ export interface Sources {
   forInserting(principal: Principal, address: TableAddress): MaybePromise<WritableSource>;
 }
 
+/** Finds a declared namespace. Errors: 404. */
+function declaredIn(namespaces: ReadonlyMap<string, Namespace>, name: string): Namespace {
+  const namespace = namespaces.get(name);
+  if (namespace === undefined) throw notFound(`There is no namespace "${name}"`);
+  return namespace;
+}
+
+/** Checks the instance id. Errors: 404 for one in a static namespace, or none in a dynamic one. */
+function checkInstance({ kind }: Namespace, { namespace: name, instanceId }: FileAddress): void {
+  const isDynamic = kind === "dynamic";
+  if (isDynamic && instanceId === null) {
+    const expected = `its paths begin with /api/db/${name}/INSTANCE`;
+    throw notFound(`The namespace "${name}" has instances, and none is named: ${expected}`);
+  }
+  if (!isDynamic && instanceId !== null) {
+    const expected = `its paths begin with /api/db/${name}/tables`;
+    throw notFound(`The namespace "${name}" has no instances, got "${instanceId}": ${expected}`);
+  }
+}
+
+/** The file of a namespace or an instance, and the names of the tables that are stored in it. */
+export interface StoredTables {
+  file: DatabaseFile;
+  tables: readonly string[];
+}
+
+/** Finds a file with its tables, without its views. Errors: 404 for one that is not declared, and an instance that does not exist. */
+export function storedTables(namespaces: ReadonlyMap<string, Namespace>, address: FileAddress): StoredTables {
+  const { namespace: name, instanceId } = address;
+  const namespace = declaredIn(namespaces, name);
+  checkInstance(namespace, address);
+  const file = namespace.kind === "static" ? namespace.file : instanceFile(namespace, instanceId ?? "");
+  if (file === null) throw notFound(`There is no instance "${instanceId}" of ${name}`);
+  const tables = [...namespace.tables.values()].filter(({ model }) => model.view === null);
+  return { file, tables: tables.map(({ model }) => model.name) };
+}
+
+const instanceFile = ({ instances }: Namespace & { kind: "dynamic" }, id: string): DatabaseFile | null =>
+  isInstanceId(id) ? instances.get(id, { create: false }) : null;
+
 export function createSources(deps: {
   namespaces: ReadonlyMap<string, Namespace>;
   instances: InstanceRights;
   lookups: TableLookups;
 }): Sources {
-  const declared = (name: string): Namespace => {
-    const namespace = deps.namespaces.get(name);
-    if (namespace === undefined) throw notFound(`There is no namespace "${name}"`);
-    return namespace;
-  };
-  /** Checks the instance id. Errors: 404 for one in a static namespace, or none in a dynamic one. */
-  const checkInstance = ({ kind }: Namespace, { namespace: name, instanceId }: FileAddress): void => {
-    const isDynamic = kind === "dynamic";
-    if (isDynamic && instanceId === null) {
-      const expected = `its paths begin with /api/db/${name}/INSTANCE`;
-      throw notFound(`The namespace "${name}" has instances, and none is named: ${expected}`);
-    }
-    if (!isDynamic && instanceId !== null) {
-      const expected = `its paths begin with /api/db/${name}/tables`;
-      throw notFound(`The namespace "${name}" has no instances, got "${instanceId}": ${expected}`);
-    }
-  };
+  const declared = (name: string): Namespace => declaredIn(deps.namespaces, name);
   const find: Sources["find"] = (address, options) => {
     const namespace = declared(address.namespace);
     const table = namespace.tables.get(address.table);
