@@ -315,3 +315,23 @@ test("[AU36] users remove their own identities; the last way to sign in stays", 
   const own = (await lonely.get<{ identities: { id: string }[] }>("/api/auth/identities")).body.identities;
   expect((await lonely.delete(`/api/auth/identities/${own[0]?.id}`)).status).toBe(409);
 });
+
+test("[HT145] a callback has each of its parameters once, by a query and by a form, which has at most 32 fields", async () => {
+  const at = "/api/auth/oauth/club/callback";
+  const post = (body: string) =>
+    platform.fetch(at, {
+      method: "POST",
+      headers: { "content-type": "application/x-www-form-urlencoded" },
+      body,
+      redirect: "manual",
+    });
+  const more = (count: number) => Array.from({ length: count }, (_, index) => `&n${index}=`).join("");
+  expect((await post(`state=a&code=b${more(30)}`)).status).toBe(303);
+  for (const form of ["state=a&code=b&code=c", "state=a&state=b", `state=a&code=b${more(31)}`, "state=%ff"]) {
+    expect([form.slice(0, 40), (await post(form)).status]).toEqual([form.slice(0, 40), 400]);
+  }
+  for (const name of ["state", "code", "error"]) {
+    const answer = await platform.get<{ data: object }>(`${at}?state=a&${name}=b&${name}=c&scope=x&scope=y`);
+    expect([name, answer.status, Object.keys(answer.body.data)]).toEqual([name, 400, [name]]);
+  }
+});

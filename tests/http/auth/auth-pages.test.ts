@@ -62,6 +62,35 @@ test("[AU330] links that were mailed before the pages had another path lead to t
   expect(answer.headers.get("location")).toBe("/account/area/magic-link?token=abc");
 });
 
+test("[HT145] a form of the pages has at most 32 fields, each once, and so has the query of a page", async () => {
+  const { email } = (await signUp(platform)).user;
+  const send = (body: string | FormData) =>
+    fetch(`${platform.url}/auth/sign-in`, {
+      method: "POST",
+      headers: {
+        "sec-fetch-site": "same-origin",
+        ...(typeof body === "string" ? { "content-type": "application/x-www-form-urlencoded" } : {}),
+      },
+      body,
+      redirect: "manual",
+    });
+  const right = new URLSearchParams({ email: email ?? "", password: PASSWORD }).toString();
+  const more = (count: number) => Array.from({ length: count }, (_, at) => `&n${at}=`).join("");
+  expect((await send(right + more(30))).status).toBe(303);
+  for (const wrong of [right + more(31), more(9_000), `${right}&email=eve@example.com`, `${right}&password=x`, "email=%ff"]) {
+    const answer = await send(wrong);
+    expect([wrong.slice(0, 60), answer.status, answer.headers.getSetCookie()]).toEqual([wrong.slice(0, 60), 400, []]);
+  }
+  const repeated = new FormData();
+  for (const one of [email ?? "", "eve@example.com"]) repeated.append("email", one);
+  repeated.append("password", PASSWORD);
+  expect((await send(repeated)).status).toBe(400);
+  for (const query of ["token=a&token=b", "with=code&with=phone", "return_to=a&return_to=b&code_challenge=c"]) {
+    expect([query, (await platform.fetch(`/auth/sign-in?${query}`)).status]).toEqual([query, 400]);
+  }
+  expect((await platform.fetch("/auth/sign-in?utm=a&utm=b")).status).toBe(200);
+});
+
 test("[AU332] sign-up and sign-in work without JavaScript, and the session counts below the path alone", async () => {
   const email = nextEmail();
   const visitor = new PageVisitor(platform);

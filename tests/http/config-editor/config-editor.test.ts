@@ -1,5 +1,15 @@
 import { expect, test } from "bun:test";
-import { chmodSync, readdirSync, readFileSync, renameSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmdirSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { dirname, join } from "node:path";
 import type { JsonValue } from "../../../src/kernel/json/json.ts";
 import { testPlatform } from "../../support/index.ts";
@@ -82,6 +92,22 @@ test("[CE3] [CE5] [CE6] [CE17] a written edit restarts dev, keeps mode and link,
   const { body: log } = await server.request<{ entries: object[] }>("GET", "/api/admin/audit?action=config");
   expect(log.entries).toMatchObject([{ action: "config.edit", target: "config", after: { edits: [due] } }]);
   expect(readdirSync(dirname(file)).filter((name) => name.includes("preview"))).toEqual([]);
+  await server.platform.stop();
+});
+
+test("[CE17] an edit that could not be written is not in the audit log, and changes nothing", async () => {
+  const server = await editedServer(CONFIG);
+  const inTheWay = join(server.platform.dataDirectory, "config-edits.json");
+  mkdirSync(inTheWay);
+  expect((await server.edit([due], { write: true })).status).toBe(500);
+  expect(server.text()).toBe(CONFIG);
+  const entries = async () =>
+    (await server.request<{ entries: object[] }>("GET", "/api/admin/audit?action=config")).body.entries;
+  expect(await entries()).toEqual([]);
+  rmdirSync(inTheWay);
+  expect((await server.edit([due], { write: true })).status).toBe(200);
+  await server.started(2);
+  expect(await entries()).toMatchObject([{ action: "config.edit" }]);
   await server.platform.stop();
 });
 

@@ -240,10 +240,18 @@ test("[MC8] each call is in the audit log with the agent's name and no secrets, 
   expect(short).toMatchObject({
     target: "mcp/insert_record",
     actor: { kind: "user", name: ann.id },
-    after: { agent: "Scribe 7", arguments: { ...NOTES, record: { text: "audited", password: "[hidden]" } } },
+    after: {
+      agent: "Scribe 7",
+      arguments: { ...NOTES, record: { text: "audited", password: "[hidden]" } },
+      outcome: "refused",
+    },
   });
-  expect(long).toMatchObject({ after: { agent: "Scribe 7", arguments: { ...NOTES, fields: 2 } } });
-  expect(byRoot).toMatchObject({ actor: { kind: "serviceKey", name: "root" }, target: "mcp/list_records" });
+  expect(long).toMatchObject({ after: { agent: "Scribe 7", arguments: { ...NOTES, fields: 2 }, outcome: "done" } });
+  expect(byRoot).toMatchObject({
+    actor: { kind: "serviceKey", name: "root" },
+    target: "mcp/list_records",
+    after: { outcome: "done" },
+  });
   for (const entry of body.entries) expect(Buffer.byteLength(JSON.stringify(entry))).toBeLessThan(4096);
   expect(JSON.stringify(body.entries)).not.toContain("secret-canary");
 });

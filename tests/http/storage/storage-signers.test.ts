@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { JsonValue } from "../../../src/kernel/json/json.ts";
 import { createHttpClient, type HttpClient } from "../../support/http-client.ts";
 import { signIn, type TestPlatform, testPlatform } from "../../support/index.ts";
-import { postInTwo } from "../../support/split-request.ts";
+import { begun, postInTwo } from "../../support/split-request.ts";
 import { upload } from "./storage-support.ts";
 
 const KEY = "storage-upload-key-0123456789abcdefghijklmn";
@@ -57,7 +57,7 @@ test.each([
   const ann = await signIn(platform, { role: "editor" });
   const url = await sign(ann, "all/slow");
   const arriving = postInTwo(platform.url + url, { method: "PUT", headers: {}, begin: "a", restBytes: 1 });
-  await Bun.sleep(50);
+  await begun(arriving, platform);
   expect((await change(ann.id, changes)).status).toBe(200);
   expect(await arriving.end("b")).toBe(401);
   expect((await platform.fetch("/api/storage/files/all/slow")).status).toBe(404);

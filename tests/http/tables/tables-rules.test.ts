@@ -9,6 +9,7 @@ import {
   signIn,
   type TestPlatform,
   testPlatform,
+  until,
 } from "../../support/index.ts";
 
 let platform: TestPlatform;
@@ -424,12 +425,11 @@ test("[TB58] hooks after a write run, and their failure changes nothing", async 
   await ann.delete(`${H}/after`);
   const wanted = ["insert 70", "update 70 71", "delete 71"];
   let logged: JsonValue[] = [];
-  for (let attempt = 0; attempt < 50 && !wanted.every((what) => logged.includes(what)); attempt++) {
-    await Bun.sleep(20);
-    logged = (await platform.service.get<ListAnswer>(path("log"), { query: { limit: 1000 } })).body.items.map(
-      (item) => item["what"] ?? null,
-    );
-  }
+  await until("all of them have run", async () => {
+    const { body } = await platform.service.get<ListAnswer>(path("log"), { query: { limit: 1000 } });
+    logged = body.items.map((item) => item["what"] ?? null);
+    return wanted.every((what) => logged.includes(what));
+  });
   expect(logged).toEqual(expect.arrayContaining(wanted));
   expect(logged.filter((what) => what === "insert 5")).toEqual([]);
 });

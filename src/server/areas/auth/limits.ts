@@ -206,6 +206,8 @@ export const PAGE_SESSION_EXTENDED_MS = HOUR_MS;
 /** Characters of an address that a sign-in leads back to, and of the cookies that are looked at. */
 export const RETURN_TO_MAX_CHARACTERS = 1_024;
 export const PAGE_COOKIES_MAX_CHARACTERS = 16_384;
+/** Fields of a form of the pages, of which the largest has eight, and of one that a provider of OAuth posts. */
+export const SMALL_FORM_FIELDS_MAX = 32;
 /** Bytes of a form of the pages, and of a picture. */
 export const PAGE_FORM_MAX_BYTES = 64 * 1024;
 export const PICTURE_MAX_BYTES = 5 * 1024 * 1024;

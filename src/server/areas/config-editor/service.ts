@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { basename } from "node:path";
 import { AppError, conflict, forbidden } from "../../../kernel/errors.ts";
+import type { AuditedChange } from "../../db/index.ts";
 import { readConfig, writeConfig } from "./config-file.ts";
 import type { Edit, Problem } from "./edits/edit.ts";
 import { type PutBack, readHistory, revisionOf, writeHistory } from "./history.ts";
@@ -53,11 +54,17 @@ const NO_FILE: ShownSource = {
   putBack: null,
 };
 
+/** A text of the config, with the history that belongs to it. */
+interface State {
+  text: string;
+  history: Parameters<typeof writeHistory>[1];
+}
+
 /** Edits the config's file. One request is worked on at a time, so that none is written over another one. */
 export class ConfigEditor {
   readonly #file: ConfigFile | null;
   readonly #dataDirectory: string;
-  readonly #audit: (change: { action: string; target: string; after?: unknown }) => Promise<void>;
+  readonly #audit: (change: AuditedChange) => Promise<void>;
   /** The revision with which this server has started; null where nothing is written. */
   readonly #running: string | null;
   #last: Promise<unknown> = Promise.resolve();
@@ -67,7 +74,7 @@ export class ConfigEditor {
     /** The config's file; null in a product, whose config is in the executable. */
     file: ConfigFile | null;
     dataDirectory: string;
-    audit: (change: { action: string; target: string; after?: unknown }) => Promise<void>;
+    audit: (change: AuditedChange) => Promise<void>;
   }) {
     this.#file = deps.file;
     this.#dataDirectory = deps.dataDirectory;
@@ -109,13 +116,15 @@ export class ConfigEditor {
       const preview = await this.#preview(file, before, { source, migration, warnings, problems });
       if (!asked.isWritten || preview.problems.length > 0 || source === before) return preview;
       requireUnchanged(file.path, before);
-      await this.#audit({ action: "config.edit", target: "config", after: { edits: asked.edits } });
       const history = readHistory(this.#dataDirectory, file.path);
       const write = { before, revision: revisionOf(source), migration, hasStarted: false };
-      this.#write(file.path, before, {
-        text: source,
-        history: { ...history, writes: [...history.writes, write], putBack: null },
-      });
+      const result = { text: source, history: { ...history, writes: [...history.writes, write], putBack: null } };
+      await this.#writeAudited(
+        file.path,
+        { text: before, history },
+        result,
+        { action: "config.edit", target: "config", after: { edits: asked.edits } },
+      );
       return preview;
     });
   }
@@ -138,11 +147,11 @@ export class ConfigEditor {
       const [problem] = preview.problems;
       if (problem !== undefined) throw conflict(`It cannot be undone: ${problem.message}`);
       requireUnchanged(file.path, now);
-      await this.#audit({ action: "config.undo", target: "config" });
-      this.#write(file.path, now, {
+      const result = {
         text: newest.before,
         history: { ...history, writes: history.writes.slice(0, -1), putBack: null },
-      });
+      };
+      await this.#writeAudited(file.path, { text: now, history }, result, { action: "config.undo", target: "config" });
       return preview;
     });
   }
@@ -164,12 +173,19 @@ export class ConfigEditor {
     return { source, diff, migration, data: tried.data, problems: all, warnings: warnings.slice(0, PROBLEMS_MAX) };
   }
 
+  /** Writes a text, and then its entry in the audit log, which is of what has happened. If that fails, the text before is put back. */
+  async #writeAudited(path: string, before: State, after: State, change: AuditedChange): Promise<void> {
+    this.#write(path, before.text, after);
+    try {
+      await this.#audit(change);
+    } catch (cause) {
+      this.#write(path, after.text, before);
+      throw cause;
+    }
+  }
+
   /** Writes the history first: after a crash between the two, its newest entry is of another text, and is not undone. */
-  #write(
-    path: string,
-    before: string,
-    { text, history }: { text: string; history: Parameters<typeof writeHistory>[1] },
-  ): void {
+  #write(path: string, before: string, { text, history }: State): void {
     requireUnchanged(path, before);
     writeHistory(this.#dataDirectory, history);
     writeConfig(path, text);

@@ -42,6 +42,9 @@ export interface McpDeps extends CallerDeps {
   audit(actor: AuditActor, change: AuditedChange): Promise<void>;
 }
 
+/** The end of a call. `failed`: by a fault of the server. */
+type Outcome = "done" | "refused" | "failed";
+
 /** Creates the endpoint for agents, without which the server has none; see `docs/mcp.md`. */
 export function mcpEndpoints(deps: McpDeps): readonly Endpoint[] {
   if (!deps.isDeclared && deps.development === null) return [];
@@ -80,12 +83,19 @@ export function mcpEndpoints(deps: McpDeps): readonly Endpoint[] {
         tryConfig,
       };
       const call = async (tool: Tool, args: JsonObject) => {
-        await deps.audit(actorOf(caller.principal), {
-          action: "mcp.call",
-          target: `mcp/${tool.name}`,
-          after: { agent, arguments: auditedArguments(args) },
+        const note = (outcome: Outcome) =>
+          deps.audit(actorOf(caller.principal), {
+            action: "mcp.call",
+            target: `mcp/${tool.name}`,
+            after: { agent, arguments: auditedArguments(args), outcome },
+          });
+        const done = await performed(tool, args, work).catch(async (cause: unknown) => {
+          await note("failed");
+          throw cause;
         });
-        return shown(tool, await performed(tool, args, work));
+        // Afterwards: an entry from before would say of a refused call, or of one that a crash has cut off, that it was carried out.
+        await note(done.isError ? "refused" : "done");
+        return shown(tool, done);
       };
       return answerMessage(request, message, { agent, tools, call });
     },

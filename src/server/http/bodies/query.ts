@@ -1,8 +1,13 @@
 import { type AppError, badRequest, type FieldCode, type FieldProblems, noProblems } from "../../../kernel/errors.ts";
 import { UNKNOWN_NAMED_MAX } from "../limits.ts";
 
-/** The parameters that an endpoint declares; null: any, as for an OAuth callback. */
-export type KnownParameters = ReadonlySet<string> | null;
+/** The parameters that an endpoint declares, and whether it takes others, as an OAuth callback does. */
+export interface KnownParameters {
+  readonly names: ReadonlySet<string>;
+  readonly takesOthers: boolean;
+}
+
+const ANY: KnownParameters = { names: new Set(), takesOthers: true };
 
 /** The query of a request, parsed at the first access: many requests have none. */
 export class Query {
@@ -13,7 +18,7 @@ export class Query {
   readonly #repeated: string[] = [];
   #isChecked = false;
 
-  constructor(text: string, known: KnownParameters = null) {
+  constructor(text: string, known: KnownParameters = ANY) {
     this.text = text;
     this.#known = known;
   }
@@ -34,13 +39,19 @@ export class Query {
 
   /**
    * Validates the names. Errors: 400 that names each parameter that is undeclared (`unknown_field`) or repeated (`invalid_value`):
-   * of two conditions, one would be ignored. [HT110] [HT140]
+   * of two conditions, one would be ignored. Where others are allowed, these are not looked at. [HT110] [HT140]
    */
   assertValid(): void {
-    if (this.#isChecked || this.text === "" || this.#known === null) return;
-    const unknown = [...this.#parse().keys()].filter((sent) => this.#known?.has(sent) === false);
+    if (this.#isChecked || this.text === "") return;
+    const { names, takesOthers } = this.#known;
+    const sent = this.#parse();
+    const unknown = takesOthers ? [] : [...sent.keys()].filter((name) => !names.has(name));
     if (unknown.length + this.#repeated.length > 0) throw this.#refusal(unknown);
     this.#isChecked = true;
+  }
+
+  #mayNotRepeat(name: string): boolean {
+    return !this.#known.takesOthers || this.#known.names.has(name);
   }
 
   #refusal(unknown: readonly string[]): AppError {
@@ -65,7 +76,7 @@ export class Query {
       const end = part.indexOf("=");
       const name = decoded(end < 0 ? part : part.slice(0, end));
       if (!parameters.has(name)) parameters.set(name, end < 0 ? "" : decoded(part.slice(end + 1)));
-      else if (this.#repeated.length < UNKNOWN_NAMED_MAX) this.#repeated.push(name);
+      else if (this.#repeated.length < UNKNOWN_NAMED_MAX && this.#mayNotRepeat(name)) this.#repeated.push(name);
     }
     return parameters;
   }

@@ -14,8 +14,7 @@ export function createQueryParser(properties: TProperties, { takesOthers = false
   let parser: Parser<TObject> | null = null;
   const isNothingValid = Object.values(properties).every((schema) => Type.IsOptional(schema));
   return {
-    /** The names of the declared parameters; null where others are allowed. */
-    known: takesOthers ? null : new Set(schemas.keys()),
+    known: { names: new Set(schemas.keys()), takesOthers },
     /** Parses the parameters to the types of their schemas. Errors: 400 that names each invalid one. */
     parse(query: Query): Record<string, unknown> {
       const { sent } = query;

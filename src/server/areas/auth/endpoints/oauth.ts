@@ -6,10 +6,11 @@ import { requireMetadataSize } from "../../../access/accounts.ts";
 import { Identity } from "../../../config/shapes/sign-in.ts";
 import { DisplayName, Metadata } from "../../../config/shapes/user-fields.ts";
 import { type Endpoint, endpoint } from "../../../http/endpoint.ts";
+import { singleFields } from "../../../http/bodies/urlencoded.ts";
 import { SMALL_BODY_MAX_BYTES } from "../../../http/limits.ts";
 import { beginningOf } from "../../../http/outgoing/call.ts";
 import { OK } from "../../../http/reply.ts";
-import { ID_TOKEN_MAX_CHARACTERS, OAUTH_STATE_TTL_MS } from "../limits.ts";
+import { ID_TOKEN_MAX_CHARACTERS, OAUTH_STATE_TTL_MS, SMALL_FORM_FIELDS_MAX } from "../limits.ts";
 import { identitiesOf, removeIdentity } from "../service/identities.ts";
 import { beginLink, beginOAuth, type Finished, finishOAuth } from "../service/oauth.ts";
 import { redeemCode, redeemLink, signInByToken } from "../service/oauth-codes.ts";
@@ -137,12 +138,12 @@ const posted = (deps: EndpointDeps): Endpoint =>
     },
     async ({ request, params, query }) => {
       query();
-      const form = new URLSearchParams(await formOf(request));
+      const form = singleFields(await formOf(request), SMALL_FORM_FIELDS_MAX);
       if (!form.get("state")) throw badField("state", "required", "state is required");
       const passedOn = new URLSearchParams();
       for (const name of POSTED) {
         const value = form.get(name);
-        if (value !== null) passedOn.set(name, value);
+        if (value !== undefined) passedOn.set(name, value);
       }
       const location = `${deps.publicUrl()}/api/auth/oauth/${encodeURIComponent(params.provider)}/callback?${passedOn}`;
       const headers = { location, "cache-control": "no-store", "referrer-policy": "no-referrer" };
@@ -151,13 +152,13 @@ const posted = (deps: EndpointDeps): Endpoint =>
   );
 
 /** Errors: 413; 400 for one that does not arrive. */
-async function formOf({ body }: Request): Promise<string> {
+async function formOf({ body }: Request): Promise<Uint8Array> {
   const until = AbortSignal.timeout(FORM_TIMEOUT_MS);
   const { bytes, isCut, cause } = await beginningOf(body, { maxBytes: SMALL_BODY_MAX_BYTES, until });
   if (isCut && cause === undefined && !until.aborted)
     throw new AppError(413, `The form must have at most ${SMALL_BODY_MAX_BYTES} bytes`);
   if (isCut) throw badRequest("The form did not arrive");
-  return new TextDecoder().decode(bytes);
+  return bytes;
 }
 
 const redeem = (deps: EndpointDeps): Endpoint =>

@@ -1,8 +1,10 @@
+import { AppError, badField } from "../../../../kernel/errors.ts";
 import type { PageTexts } from "../../../config/sections/page-texts.ts";
 import { parseBoundary } from "../../../http/bodies/form-boundary.ts";
 import { readForm as readParts } from "../../../http/bodies/form-stream.ts";
+import { singleFields } from "../../../http/bodies/urlencoded.ts";
 import { beginningOf } from "../../../http/outgoing/call.ts";
-import { PAGE_FORM_MAX_BYTES, PICTURE_MAX_BYTES } from "../limits.ts";
+import { PAGE_FORM_MAX_BYTES, PICTURE_MAX_BYTES, SMALL_FORM_FIELDS_MAX } from "../limits.ts";
 import type { Fault } from "./faults.ts";
 import type { Visitor } from "./visitor.ts";
 
@@ -31,31 +33,36 @@ export async function readForm(visitor: Visitor): Promise<Form | Fault> {
     const isLarge = cause === undefined && !until.aborted;
     return isLarge ? { status: 413, text: isMultipart ? "pictureRefused" : "failed" } : { status: 400, text: "failed" };
   }
-  if (!isMultipart) {
-    const fields = new URLSearchParams(new TextDecoder().decode(bytes));
+  try {
+    if (isMultipart) return await multipart(bytes, contentType);
+    const fields = singleFields(bytes, SMALL_FORM_FIELDS_MAX);
     return { text: (name) => fields.get(name) ?? "", picture: null };
+  } catch (cause) {
+    if (!(cause instanceof AppError)) throw cause;
+    return { status: 400, text: "failed" };
   }
-  return multipart(bytes, contentType).catch((): Fault => ({ status: 400, text: "failed" }));
 }
 
-const PARTS_MAX = 8;
-
-/** Reads a form with a picture. Errors: 400 for one that is malformed. */
+/** Reads a form with a picture. Errors: 400 for one that is malformed, or has a part twice. */
 async function multipart(bytes: Uint8Array<ArrayBuffer>, contentType: string): Promise<Form> {
   const texts = new Map<string, string>();
+  const seen = new Set<string>();
   let picture: Blob | null = null;
   async function* chunks(): AsyncGenerator<Uint8Array> {
     yield bytes;
   }
-  await readParts(chunks(), { boundary: parseBoundary(contentType), partsMax: PARTS_MAX }, async (header) => {
+  await readParts(chunks(), { boundary: parseBoundary(contentType), partsMax: SMALL_FORM_FIELDS_MAX }, async (header) => {
     const taken: Uint8Array<ArrayBuffer>[] = [];
     return {
       // A copy: the bytes are valid for a moment.
       take: async (chunk) => void taken.push(new Uint8Array(chunk)),
       async end() {
         const content = new Blob(taken, { type: header.contentType ?? "" });
-        if (header.fileName === null) texts.set(header.name ?? "", await content.text());
-        else if (header.name === "picture" && content.size > 0) picture = content;
+        const name = header.name ?? "";
+        if (seen.has(name)) throw badField(name, "invalid_value", `${name} is a part that can be sent once, and was repeated`);
+        seen.add(name);
+        if (header.fileName === null) texts.set(name, await content.text());
+        else if (name === "picture" && content.size > 0) picture = content;
       },
     };
   });

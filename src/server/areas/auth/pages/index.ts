@@ -17,6 +17,9 @@ const hidden = {
   answers: { 200: Type.Unknown() },
 } satisfies Declaration<never, "open", Record<never, never>, TSchema>;
 
+const text = Type.Optional(Type.String());
+const SHOWN = { token: text, ticket: text, return_to: text, code_challenge: text, with: text };
+
 /** The pages to which links in mails led before the config had pages. */
 const MAILED = ["verify-email", "reset-password", "magic-link", "verify-email-change", "accept-invite"] as const;
 
@@ -41,8 +44,13 @@ export function pagesEndpoints(auth: AuthDeps, server: OwnServer, name: () => st
   };
   return [
     endpoint(`GET ${path}`, hidden, ({ request }) => page(request, "")),
-    endpoint(`GET ${path}/:page`, { ...hidden, path: { page: "A page" } }, ({ request, params }) =>
-      page(request, params.page),
+    endpoint(
+      `GET ${path}/:page`,
+      { ...hidden, path: { page: "A page" }, query: SHOWN },
+      ({ request, params, query }) => {
+        query();
+        return page(request, params.page);
+      },
     ),
     endpoint(`POST ${path}/:page`, { ...hidden, path: { page: "A page" } }, ({ request, params }) =>
       page(request, params.page),

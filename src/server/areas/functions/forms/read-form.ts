@@ -5,9 +5,9 @@ import { nextTurn, type Scheduler } from "../../../../kernel/time/scheduler.ts";
 import { parseBoundary } from "../../../http/bodies/form-boundary.ts";
 import type { PartHeader, PartReader } from "../../../http/bodies/form-parts.ts";
 import { JsonScan } from "../../../http/bodies/json-scan.ts";
+import { UrlEncoded } from "../../../http/bodies/urlencoded.ts";
 import { FORM_FIELDS_MAX, FORM_PIECE_BYTES, JSON_TEXT_MAX_CHARACTERS } from "../limits.ts";
 import { jsonOf, parsedFrom, prototypeWithin } from "../values/text.ts";
-import { UrlEncoded } from "./urlencoded.ts";
 
 /** A field as sent. */
 export type FormField = [name: string, value: string | File];
@@ -15,7 +15,7 @@ export type FormField = [name: string, value: string | File];
 /** Reads the fields of a form, which is split as it arrives. Errors: 400. */
 export async function readForm(chunks: AsyncIterable<Uint8Array>, contentType: string): Promise<FormField[]> {
   if (!/^multipart\//i.test(contentType)) {
-    const form = new UrlEncoded();
+    const form = new UrlEncoded(FORM_FIELDS_MAX);
     for await (const piece of inPieces(chunks)) form.take(piece);
     form.end();
     return form.fields;

@@ -1,5 +1,4 @@
-import { badRequest } from "../../../../kernel/errors.ts";
-import { FORM_FIELDS_MAX } from "../limits.ts";
+import { badField, badRequest } from "../../../kernel/errors.ts";
 
 const [AMPERSAND, EQUALS, PLUS, PERCENT, SPACE] = [0x26, 0x3d, 0x2b, 0x25, 0x20];
 
@@ -14,6 +13,7 @@ function digitOf(byte: number | undefined): number {
 /** Decodes a form of the type `application/x-www-form-urlencoded` as it arrives: each chunk costs only its own bytes. */
 export class UrlEncoded {
   readonly fields: [name: string, value: string][] = [];
+  readonly #fieldsMax: number;
   /** The decoded bytes of the field in progress. */
   #bytes = new Uint8Array(256);
   #used = 0;
@@ -22,6 +22,10 @@ export class UrlEncoded {
   #isEmpty = true;
   /** The beginning of an escape that continues in the next chunk. */
   #rest: Uint8Array = new Uint8Array(0);
+
+  constructor(fieldsMax: number) {
+    this.#fieldsMax = fieldsMax;
+  }
 
   /** Decodes a chunk. Errors: 400 for too many fields, and for invalid UTF-8. */
   take(chunk: Uint8Array): void {
@@ -72,13 +76,29 @@ export class UrlEncoded {
   #endField(): void {
     const valueAt = this.#valueAt < 0 ? this.#used : this.#valueAt;
     if (!this.#isEmpty) {
-      if (this.fields.length >= FORM_FIELDS_MAX) throw badRequest(`A form has at most ${FORM_FIELDS_MAX} fields`);
+      if (this.fields.length >= this.#fieldsMax) throw badRequest(`A form has at most ${this.#fieldsMax} fields`);
       this.fields.push([decoded(this.#bytes.subarray(0, valueAt)), decoded(this.#bytes.subarray(valueAt, this.#used))]);
     }
     this.#used = 0;
     this.#valueAt = -1;
     this.#isEmpty = true;
   }
+}
+
+/**
+ * Decodes a small form, each of whose fields comes once. Errors: 400 for too many fields, invalid UTF-8, and for a field that is
+ * repeated: of two values, one would be ignored. [HT145]
+ */
+export function singleFields(bytes: Uint8Array, fieldsMax: number): ReadonlyMap<string, string> {
+  const form = new UrlEncoded(fieldsMax);
+  form.take(bytes);
+  form.end();
+  const fields = new Map<string, string>();
+  for (const [name, value] of form.fields) {
+    if (fields.has(name)) throw badField(name, "invalid_value", `${name} is a field that can be sent once, and was repeated`);
+    fields.set(name, value);
+  }
+  return fields;
 }
 
 const UTF8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
