@@ -8,7 +8,7 @@ import {
   insertIdentity,
 } from "../statements/means.ts";
 import { deleteSecretsOfOwner } from "../statements/secrets.ts";
-import { clearPassword, userById } from "../statements/users.ts";
+import { clearPassword, type SecretAccount, userById } from "../statements/users.ts";
 import type { AccountWrite } from "../store/account-file.ts";
 
 // What adds and removes ways of signing in. Users' changes of their own are in the audit log, whoever makes them. [AL6]
@@ -49,11 +49,18 @@ export interface NewIdentity extends Pick<Profile, "subject" | "email" | "emailV
   tokens?: string | null;
 }
 
+/** Whether the provider has verified the address of the account: that it has verified another one says nothing about the account. [AU101] */
+export const isOfAddress = (
+  { email, emailVerified }: Pick<Profile, "email" | "emailVerified">,
+  account: Pick<SecretAccount, "email"> | null,
+): boolean => emailVerified && email !== null && email === account?.email;
+
 /** Adds the identity to the account, unless somebody has it already. */
 export function linkIdentity(write: AccountWrite, userId: string, identity: NewIdentity): void {
   const { provider, subject } = identity;
   if (identityBySubject.get(write.tx, { provider, subject }) !== null) return;
-  insertIdentity.run(write.tx, { ...identity, userId, createdAt: write.now });
+  const emailVerified = isOfAddress(identity, userById.get(write.tx, { id: userId }));
+  insertIdentity.run(write.tx, { ...identity, emailVerified, userId, createdAt: write.now });
   write.auditByUser(userId, "factor.add", { type: "identity", provider });
 }
 

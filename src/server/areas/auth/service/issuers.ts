@@ -15,7 +15,7 @@ import { factorsOfUser, type Identity, identityBySubject, touchIdentity } from "
 import { insertSession, sessionById, touchSession } from "../statements/sessions.ts";
 import { type SecretAccount, userByEmail, userById } from "../statements/users.ts";
 import type { AccountWrite } from "../store/account-file.ts";
-import { linkIdentity } from "./credentials.ts";
+import { isOfAddress, linkIdentity } from "./credentials.ts";
 import { shownOf } from "./oauth-visits.ts";
 
 // Tokens of others as access tokens. A user of an issuer is an identity here, like one of a provider. Its session has its id, and ends
@@ -149,7 +149,7 @@ function entered(deps: AuthDeps, write: AccountWrite, issued: Issued): AccessCla
   const account = userById.get(write.tx, { id: known.userId });
   if (account === null) throw new Error(`identity ${known.id} has no user`);
   requireEnterable(deps, write, account);
-  const isVerified = known.emailVerified || (emailVerified && email === account.email);
+  const isVerified = known.emailVerified || isOfAddress(issued.profile, account);
   touchIdentity.run(write.tx, { id: known.id, email, lastSignInAt: write.now, emailVerified: isVerified });
   return opened(write, account, known, issued);
 }

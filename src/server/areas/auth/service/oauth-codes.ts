@@ -10,7 +10,7 @@ import { identityBySubject, touchIdentity } from "../statements/means.ts";
 import { deleteSecret, findSecret, putSecret, type SecretPurpose } from "../statements/secrets.ts";
 import type { AccountWrite, Caller } from "../store/account-file.ts";
 import { equalsConstantTime } from "../store/sealing.ts";
-import { linkIdentity } from "./credentials.ts";
+import { isOfAddress, linkIdentity } from "./credentials.ts";
 import type { OAuthProviders } from "./oauth-providers.ts";
 import { keepTokensOf, newIdentity, signInVisit } from "./oauth-visits.ts";
 
@@ -94,15 +94,15 @@ export async function redeemLink(
 }
 
 function link(deps: AuthDeps, write: AccountWrite, caller: Caller, { provider, profile }: Kept): void {
-  requireRecentProof(write.tx, caller, deps.config, write.now);
+  const account = requireRecentProof(write.tx, caller, deps.config, write.now);
   const present = identityBySubject.get(write.tx, { provider, subject: profile.subject });
   if (present === null) {
     linkIdentity(write, caller.userId, newIdentity(deps, provider, profile));
     return;
   }
   if (present.userId !== caller.userId) throw conflict("Another account signs in with this identity");
-  const { email, emailVerified } = profile;
-  touchIdentity.run(write.tx, { id: present.id, email, lastSignInAt: write.now, emailVerified });
+  const emailVerified = present.emailVerified || isOfAddress(profile, account);
+  touchIdentity.run(write.tx, { id: present.id, email: profile.email, lastSignInAt: write.now, emailVerified });
   keepTokensOf(deps, write, present.id, profile);
 }
 

@@ -8,7 +8,7 @@ import { isProofRequired, requireSignUp } from "../sessions/verification.ts";
 import { identityBySubject, keepTokens, touchIdentity } from "../statements/means.ts";
 import { type SecretAccount, userByEmail, userById } from "../statements/users.ts";
 import type { AccountWrite } from "../store/account-file.ts";
-import { linkIdentity, type NewIdentity, pendingIdentity } from "./credentials.ts";
+import { isOfAddress, linkIdentity, type NewIdentity, pendingIdentity } from "./credentials.ts";
 
 // Who has shown by a provider who they are signs in here, or becomes a user.
 
@@ -37,7 +37,7 @@ function signInProfile(deps: AuthDeps, write: AccountWrite, { provider, profile,
     const account = userById.get(write.tx, { id: known.userId });
     if (account === null) throw new Error(`identity ${known.id} has no user`);
     // Another address of the same person, verified or not, says nothing about this account's.
-    const emailVerified = known.emailVerified || (profile.emailVerified && profile.email === account.email);
+    const emailVerified = known.emailVerified || isOfAddress(profile, account);
     touchIdentity.run(write.tx, { id: known.id, email: profile.email, lastSignInAt: write.now, emailVerified });
     keepTokensOf(deps, write, known.id, profile);
     return completeSignIn(deps, write, { account, client });
