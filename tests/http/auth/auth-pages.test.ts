@@ -77,7 +77,13 @@ test("[HT145] a form of the pages has at most 32 fields, each once, and so has t
   const right = new URLSearchParams({ email: email ?? "", password: PASSWORD }).toString();
   const more = (count: number) => Array.from({ length: count }, (_, at) => `&n${at}=`).join("");
   expect((await send(right + more(30))).status).toBe(303);
-  for (const wrong of [right + more(31), more(9_000), `${right}&email=eve@example.com`, `${right}&password=x`, "email=%ff"]) {
+  for (const wrong of [
+    right + more(31),
+    more(9_000),
+    `${right}&email=eve@example.com`,
+    `${right}&password=x`,
+    "email=%ff",
+  ]) {
     const answer = await send(wrong);
     expect([wrong.slice(0, 60), answer.status, answer.headers.getSetCookie()]).toEqual([wrong.slice(0, 60), 400, []]);
   }

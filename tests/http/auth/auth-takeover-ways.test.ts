@@ -58,7 +58,15 @@ async function issued(email: string, sub: string): Promise<string> {
   // A token of the second in which others have ended counts as ended.
   issuedAt = Math.max(issuedAt + 2, Math.floor(Date.now() / 1000) + 2);
   const now = issuedAt;
-  const claims = { iss: "https://issuer.example.com", aud: "app", sub, email, email_verified: true, iat: now, exp: now + 600 };
+  const claims = {
+    iss: "https://issuer.example.com",
+    aud: "app",
+    sub,
+    email,
+    email_verified: true,
+    iat: now,
+    exp: now + 600,
+  };
   return new SignJWT(claims).setProtectedHeader({ alg: "RS256", kid: "one" }).sign(privateKey);
 }
 
@@ -92,7 +100,11 @@ async function approved(location: string, sub: string, email: string): Promise<U
   return new URL(back.headers.get("location") ?? "");
 }
 async function codeOfProvider(sub: string, email: string): Promise<string> {
-  const query = new URLSearchParams({ redirect_url: APP, code_challenge: pkce().challenge, code_challenge_method: "S256" });
+  const query = new URLSearchParams({
+    redirect_url: APP,
+    code_challenge: pkce().challenge,
+    code_challenge_method: "S256",
+  });
   const begun = await platform.fetch(`/api/auth/oauth/club?${query}`);
   return (await approved(begun.headers.get("location") ?? "", sub, email)).searchParams.get("code") ?? "";
 }

@@ -189,6 +189,8 @@ export const OAUTH_CODE_TTL_MS = MINUTE_MS;
 export const PROVIDER_TOKEN_MARGIN_MS = MINUTE_MS;
 /** Time between two readings of an issuer's keys for tokens with an unknown one, and after a failure. */
 export const ISSUER_KEYS_PAUSE_MS = 5 * SECOND_MS;
+/** Time between two lines of the log about refused tokens of an issuer. */
+export const ISSUER_WARNING_PAUSE_MS = 10 * SECOND_MS;
 /** After this an issuer's keys are read again: one that is withdrawn signs nothing any more. */
 export const ISSUER_KEYS_TTL_MS = 10 * MINUTE_MS;
 /** Differences between the clock of an issuer and this one. */

@@ -119,12 +119,11 @@ export class ConfigEditor {
       const history = readHistory(this.#dataDirectory, file.path);
       const write = { before, revision: revisionOf(source), migration, hasStarted: false };
       const result = { text: source, history: { ...history, writes: [...history.writes, write], putBack: null } };
-      await this.#writeAudited(
-        file.path,
-        { text: before, history },
-        result,
-        { action: "config.edit", target: "config", after: { edits: asked.edits } },
-      );
+      await this.#writeAudited(file.path, { text: before, history }, result, {
+        action: "config.edit",
+        target: "config",
+        after: { edits: asked.edits },
+      });
       return preview;
     });
   }

@@ -95,7 +95,8 @@ export function singleFields(bytes: Uint8Array, fieldsMax: number): ReadonlyMap<
   form.end();
   const fields = new Map<string, string>();
   for (const [name, value] of form.fields) {
-    if (fields.has(name)) throw badField(name, "invalid_value", `${name} is a field that can be sent once, and was repeated`);
+    if (fields.has(name))
+      throw badField(name, "invalid_value", `${name} is a field that can be sent once, and was repeated`);
     fields.set(name, value);
   }
   return fields;

@@ -51,21 +51,26 @@ async function multipart(bytes: Uint8Array<ArrayBuffer>, contentType: string): P
   async function* chunks(): AsyncGenerator<Uint8Array> {
     yield bytes;
   }
-  await readParts(chunks(), { boundary: parseBoundary(contentType), partsMax: SMALL_FORM_FIELDS_MAX }, async (header) => {
-    const taken: Uint8Array<ArrayBuffer>[] = [];
-    return {
-      // A copy: the bytes are valid for a moment.
-      take: async (chunk) => void taken.push(new Uint8Array(chunk)),
-      async end() {
-        const content = new Blob(taken, { type: header.contentType ?? "" });
-        const name = header.name ?? "";
-        if (seen.has(name)) throw badField(name, "invalid_value", `${name} is a part that can be sent once, and was repeated`);
-        seen.add(name);
-        if (header.fileName === null) texts.set(name, await content.text());
-        else if (name === "picture" && content.size > 0) picture = content;
-      },
-    };
-  });
+  await readParts(
+    chunks(),
+    { boundary: parseBoundary(contentType), partsMax: SMALL_FORM_FIELDS_MAX },
+    async (header) => {
+      const taken: Uint8Array<ArrayBuffer>[] = [];
+      return {
+        // A copy: the bytes are valid for a moment.
+        take: async (chunk) => void taken.push(new Uint8Array(chunk)),
+        async end() {
+          const content = new Blob(taken, { type: header.contentType ?? "" });
+          const name = header.name ?? "";
+          if (seen.has(name))
+            throw badField(name, "invalid_value", `${name} is a part that can be sent once, and was repeated`);
+          seen.add(name);
+          if (header.fileName === null) texts.set(name, await content.text());
+          else if (name === "picture" && content.size > 0) picture = content;
+        },
+      };
+    },
+  );
   return { text: (name) => texts.get(name) ?? "", picture };
 }
 

@@ -1,11 +1,12 @@
 import { decodeJwt, errors, type JWTPayload, jwtVerify } from "jose";
 import { AppError } from "../../../../kernel/errors.ts";
 import { frozenJson } from "../../../../kernel/json/frozen.ts";
+import { createSparingWarnings } from "../../../../kernel/observing/sparing-warnings.ts";
 import { SECOND_MS } from "../../../../kernel/time/duration.ts";
 import { CLOCK_SKEW_MS } from "../../../access/limits.ts";
 import type { AccessClaims, TokenIssuers } from "../../../access/tokens.ts";
 import type { IssuerConfig } from "../../../config/types.ts";
-import { ISSUER_KEYS_PAUSE_MS, ISSUER_SKEW_SECONDS } from "../limits.ts";
+import { ISSUER_KEYS_PAUSE_MS, ISSUER_SKEW_SECONDS, ISSUER_WARNING_PAUSE_MS } from "../limits.ts";
 import { createIssuerKeys } from "../providers/issuer-keys.ts";
 import { isSet, type Profile, profileOf } from "../providers/profile.ts";
 import type { AuthDeps } from "../sessions/deps.ts";
@@ -54,17 +55,22 @@ function issuerOf(token: string): string {
 }
 
 /** Returns what verifies a token of one issuer. Errors: 401; 503 where its keys cannot be read. */
-function verifierOf({ clock, logger }: AuthDeps, config: IssuerConfig): (token: string) => Promise<Issued> {
+function verifierOf(deps: AuthDeps, config: IssuerConfig): (token: string) => Promise<Issued> {
+  const { clock } = deps;
   const { name, issuer, audience, authorizedParties, link = false } = config;
   const keys = createIssuerKeys(config, clock);
+  // Anybody can send tokens, as many as they like.
+  const warnOfKeys = createSparingWarnings(deps, "auth: the keys of an issuer cannot be read", ISSUER_WARNING_PAUSE_MS);
+  const warnOfToken = createSparingWarnings(deps, "auth: a token of an issuer was refused", ISSUER_WARNING_PAUSE_MS);
   const unavailable = (cause: unknown): AppError => {
-    logger.warn("auth: the keys of an issuer cannot be read", { issuer: name, cause });
+    warnOfKeys({ issuer: name, cause });
     const seconds = Math.ceil(ISSUER_KEYS_PAUSE_MS / SECOND_MS);
     const message = `The keys of the issuer "${name}" cannot be read`;
     return new AppError(503, message, { headers: { "retry-after": String(seconds) } });
   };
   const refused = (cause: unknown): AppError => {
-    logger.warn("auth: a token of an issuer was refused", { issuer: name, cause });
+    // Without the error's other members, which have what the token says of its user.
+    warnOfToken({ issuer: name, reason: cause instanceof Error ? cause.message : String(cause) });
     return invalidToken();
   };
   return async (token) => {
