@@ -9,6 +9,7 @@ import {
   type TestPlatform,
   testPlatform,
 } from "../support/index.ts";
+import { sendMessage } from "../support/mcp.ts";
 import { mountSmallDisk } from "../support/small-disk.ts";
 
 const CONFIG = `{
@@ -24,6 +25,7 @@ const CONFIG = `{
     set: (room, _player, payload) => { room.setShared(payload); return null; },
   } } },
   auth: { anonymous: true },
+  mcp: true,
 }`;
 /** More than any file has left over in the pages that it holds. */
 const BIG = "x".repeat(50_000);
@@ -230,6 +232,22 @@ describe.if(disk !== null)("a disk that is full", () => {
     disk?.free();
     expect(full).toEqual([507, 507]);
     expect(await wrong()).toEqual([401, 401]);
+  });
+
+  test("[MC8] a call of an agent has an error and no answer while its entry in the audit log cannot be written", async () => {
+    await platform.restart();
+    const list = () =>
+      sendMessage(
+        platform.url,
+        { "x-platform-service-key": platform.serviceKey },
+        { method: "tools/call", params: { name: "list_records", arguments: { namespace: "shared", table: "notes" } } },
+      ).then((answer) => answer.json() as Promise<JsonObject>);
+    disk?.fill();
+    const refused = await list();
+    disk?.free();
+    expect(refused).toMatchObject({ error: { message: "Insufficient storage" } });
+    expect(refused).not.toHaveProperty("result");
+    expect(await list()).toMatchObject({ result: { isError: false } });
   });
 
   test("[DB53, DQ16] of files not opened yet, SQL databases are readable, and instances wait for room", async () => {
