@@ -173,6 +173,17 @@ test("[AU393] one export of a user at a time, and each is in the audit log", asy
   expect(actors).toMatchObject([{ kind: "serviceKey" }, { kind: "user" }, { kind: "user" }]);
 });
 
+test("[AU393] of exports of a user that are asked for at once, the log has those that were given", async () => {
+  const user = await signIn(platform);
+  const answers = await Promise.all(Array.from({ length: 8 }, () => user.get(OWN)));
+  const given = answers.filter(({ status }) => status === 200).length;
+  expect(answers.every(({ status }) => [200, 429].includes(status))).toBe(true);
+  const log = await platform.service.get<{ entries: JsonObject[] }>(
+    `/api/admin/audit?target=users/${user.id}&action=user.export`,
+  );
+  expect([given > 0, log.body.entries.length]).toEqual([true, given]);
+});
+
 test("[AU393] an export breaks off when the session that asked for it ends", async () => {
   const user = await signIn(platform);
   const many = Array.from({ length: 100 }, () => ({ ofId: user.id, text: "x".repeat(80_000) }));

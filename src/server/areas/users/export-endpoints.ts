@@ -59,11 +59,9 @@ export function exportEndpoints(deps: {
       query();
       const userId = principal.auth.id;
       accounts.requireRecentSignIn(principal);
-      exports.requireRoom(userId);
-      const account = requireAccount(accounts, userId);
-      const origin = ownOrigin(request);
-      await accounts.noteExport(userId, null);
-      return exports.answer({ principal, userId, account: ownUser(account), means: accounts.means(userId), origin });
+      const account = ownUser(requireAccount(accounts, userId));
+      const asked = { principal, userId, account, means: accounts.means(userId), origin: ownOrigin(request) };
+      return exports.answer(asked, () => accounts.noteExport(userId, null));
     },
   );
   const ofUser = endpoint(
@@ -83,12 +81,10 @@ export function exportEndpoints(deps: {
     async ({ principal, params, query, request }) => {
       requireServiceKey(principal, ["auth", "admin", "*", "read"]);
       query();
-      const account = requireAccount(accounts, params.id);
-      exports.requireRoom(params.id);
-      const origin = ownOrigin(request);
-      await accounts.noteExport(params.id, actorOf(principal));
-      const means = accounts.means(params.id);
-      return exports.answer({ principal, userId: params.id, account: adminUser(account), means, origin });
+      const { id: userId } = params;
+      const account = adminUser(requireAccount(accounts, userId));
+      const asked = { principal, userId, account, means: accounts.means(userId), origin: ownOrigin(request) };
+      return exports.answer(asked, () => accounts.noteExport(userId, actorOf(principal)));
     },
   );
   return [own, ofUser];

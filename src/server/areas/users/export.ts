@@ -34,19 +34,25 @@ export class Exports {
   }
 
   /** Errors: 429 while this user is being exported, 503 while too many are. */
-  requireRoom(userId: string): void {
+  #requireRoom(userId: string): void {
     if (this.#running.has(userId)) throw new AppError(429, "This user is being exported already");
     if (this.#running.size >= EXPORTS_MAX) throw new AppError(503, "Too many exports are under way");
   }
 
   /**
-   * Streams the export as a file, as fast as the client reads it. It breaks off when the caller's session or key ends. Errors: as
-   * `requireRoom`.
+   * Streams the export as a file, as fast as the client reads it. It breaks off when the caller's session or key ends. `note` records
+   * it once nothing can refuse it any more. Errors: 429 while this user is being exported, 503 while too many are; those of `note`.
    */
-  answer(asked: Export): Response {
+  async answer(asked: Export, note: () => Promise<void>): Promise<Response> {
     const { userId } = asked;
-    this.requireRoom(userId);
+    this.#requireRoom(userId);
     this.#running.add(userId);
+    try {
+      await note();
+    } catch (cause) {
+      this.#running.delete(userId);
+      throw cause;
+    }
     const ending = new AbortController();
     const body = streamText(this.#text(asked, ending.signal), {
       clock: this.#deps.clock,
