@@ -86,7 +86,7 @@ interface Account {
   id: string;
   /** The address of now. */
   email: string;
-  /** Of somebody else's session. */
+  /** Caller with somebody else's session. */
   thief: HttpClient;
   token: string;
 }
