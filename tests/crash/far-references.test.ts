@@ -1,15 +1,17 @@
 import { expect, test } from "bun:test";
 import { testPlatform } from "../support/index.ts";
+import { random as seeded, testSeed } from "../support/random.ts";
 
 /** Kills of one run. */
 const ROUNDS = 5;
+const SEED = testSeed(1);
 const IDS = ["a", "b", "c", "d", "e"];
 const BOARDS = ["one", "two", "three"];
 
 const PEOPLE = "/api/db/shared/tables/people";
 const tasks = (board: string) => `/api/db/boards/${board}/tables/tasks`;
 
-test("[TB915] after a SIGKILL amid creations, references and deletions no reference is left to nothing", async () => {
+test(`[TB915] after a SIGKILL amid creations, references and deletions no reference is left to nothing (${ROUNDS} rounds, seed ${SEED})`, async () => {
   const platform = await testPlatform({
     config: `{
       databases: {
@@ -30,7 +32,8 @@ test("[TB915] after a SIGKILL amid creations, references and deletions no refere
       },
     }`,
   });
-  const some = <T>(from: readonly T[]): T => from[Math.floor(Math.random() * from.length)] as T;
+  const random = seeded(SEED);
+  const some = <T>(from: readonly T[]): T => from[random.below(from.length)] as T;
   let referred = 0;
   for (let round = 0; round < ROUNDS; round++) {
     let isOver = false;
@@ -48,7 +51,7 @@ test("[TB915] after a SIGKILL amid creations, references and deletions no refere
       }
     };
     const workers = Array.from({ length: 8 }, work);
-    await Bun.sleep(200 + Math.random() * 600);
+    await Bun.sleep(200 + random.below(600));
     await platform.kill();
     isOver = true;
     await Promise.all(workers);
