@@ -52,7 +52,7 @@ export { linksName } from "./schema/links.ts";
 export { type RehearsalJob, type RehearsedFile, rehearseFiles } from "./schema/schema-rehearsal.ts";
 export { indexName, primaryKeyIndexName } from "./schema/sql.ts";
 export { ftsTokenizer } from "./schema/tokenizer.ts";
-export { TOMBSTONES_TABLE } from "./schema/tombstones.ts";
+export { MOVES_TABLE, TOMBSTONES_TABLE } from "./schema/tombstones.ts";
 export type { DeclaredOptions, DeclaredValues } from "./schema/types.ts";
 export { SERVER_CALLER } from "./server-caller.ts";
 export { openSystemFile, SYSTEM_FILE } from "./system.ts";

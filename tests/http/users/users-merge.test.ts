@@ -2,7 +2,7 @@ import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { join } from "node:path";
 import type { JsonObject } from "../../../src/kernel/json/json.ts";
-import { type SignedIn, signIn, type TestPlatform, testPlatform } from "../../support/index.ts";
+import { type SignedIn, signIn, type TestPlatform, testPlatform, until } from "../../support/index.ts";
 
 // Two accounts of one person become one.
 
@@ -247,24 +247,153 @@ test("[AU403] too many records and files are 409, an account with itself, an unk
   expect((await platform.service.post(`/api/auth/admin/users/${into.id}/merge`, {})).status).toBe(400);
 });
 
-test("[AU403] where tables of other files refer to users, a merge is 409, and their records stay", async () => {
-  const far = await testPlatform({
-    config: `{
-      auth: { users: { in: "shared" } },
-      databases: {
-        shared: { tables: {} },
-        projects: { tables: { tasks: { schema: { ownerId: { references: "shared/users", onDelete: "cascade" } } } } },
-      },
-    }`,
-  });
+const FAR_CONFIG = `{
+  auth: { users: { in: "shared", schema: { leadId: { references: "users", onDelete: "setNull" } } } },
+  databases: {
+    shared: { tables: {} },
+    projects: { tables: { tasks: {
+      schema: { ownerId: { references: "shared/users", onDelete: "cascade" }, title: { type: "string" } },
+      indexes: [{ fields: ["ownerId", "title"], unique: true }],
+      access: { read: (auth) => [["ownerId", "==", auth?.id ?? ""]] },
+    } } },
+    boards: { instance: true, access: { open: true, create: true }, tables: { cards: { schema: {
+      ownerId: { references: "shared/users", onDelete: "cascade" },
+      reviewerId: { references: "shared/users", onDelete: "setNull" },
+      guests: { type: "references", references: "shared/users", onDelete: "remove" },
+      touched: { type: "datetime", onUpdate: "now" },
+    }, access: { read: true } } } },
+  },
+}`;
+const FAR_TASKS = "/api/db/projects/tables/tasks";
+const cards = (board: string) => `/api/db/boards/${board}/tables/cards`;
+
+test("[AU407] references of other files move to the account that stays: namespaces, open instances, and those opened later", async () => {
+  const far = await testPlatform({ config: FAR_CONFIG });
+  const { service } = far;
   const [into, from] = [await signIn(far), await signIn(far)];
-  const task = await far.service.post<{ id: string }>("/api/db/projects/tables/tasks", { ownerId: from.id });
-  for (const more of [{ preview: true }, {}]) {
-    const answer = await far.service.post(`/api/auth/admin/users/${into.id}/merge`, { from: from.id, ...more });
-    expect(answer.status).toBe(409);
+  const inserted = async (path: string, body: JsonObject): Promise<string> => {
+    const answer = await service.post<{ id: string }>(path, body);
+    expect(answer.status).toBe(201);
+    return answer.body.id;
+  };
+  // More than one transaction moves.
+  for (const part of [0, 1, 2, 3, 4, 5]) {
+    const inserts = Array.from({ length: 500 }, (_, at) => ({ ownerId: from.id, title: `task ${part}-${at}` }));
+    expect((await service.post(`${FAR_TASKS}/batch`, { inserts })).status).toBe(200);
   }
-  const { body } = await far.service.get(`/api/db/projects/tables/tasks/${task.body.id}`);
-  expect(body).toMatchObject({ ownerId: from.id });
+  const taken = await inserted(FAR_TASKS, { ownerId: into.id, title: "task 0-7" });
+  const card = { ownerId: from.id, reviewerId: from.id, guests: [from.id, into.id] };
+  const open = await inserted(cards("open"), card);
+  const later = await inserted(cards("later"), card);
+  await far.restart();
+  // Opens one of the instances.
+  await service.get(`${cards("open")}/${open}`);
+  const answer = await service.post<Counts>(`/api/auth/admin/users/${into.id}/merge`, { from: from.id });
+  expect([answer.status, answer.body.records]).toEqual([200, {}]);
+  const total = async (owner: string): Promise<unknown> => {
+    const filter = encodeURIComponent(JSON.stringify([["ownerId", "==", owner]]));
+    return (await service.get<{ total: number }>(`${FAR_TASKS}/count?filter=${filter}`)).body.total;
+  };
+  await until("the tasks to move", async () => (await total(from.id)) === 0);
+  // What both had stays once: the other one ends as with a deletion.
+  expect(await total(into.id)).toBe(3000);
+  expect((await service.get(`${FAR_TASKS}/${taken}`)).status).toBe(200);
+  const moved = { ownerId: into.id, reviewerId: into.id, guests: [into.id] };
+  await until("the open instance", async () => {
+    return (await service.get<JsonObject>(`${cards("open")}/${open}`)).body["ownerId"] === into.id;
+  });
+  for (const [board, id] of [
+    ["open", open],
+    ["later", later],
+  ] as const) {
+    const { body } = await service.get<JsonObject>(`${cards(board)}/${id}`);
+    expect([board, body]).toEqual([board, expect.objectContaining(moved)]);
+  }
+  await far.stop();
+});
+
+test("[TB919] an instance for which the log was cut moves its references as well, to the heir of an heir", async () => {
+  const far = await testPlatform({ config: FAR_CONFIG });
+  const { service } = far;
+  const [a, b, c, d] = [await signIn(far), await signIn(far), await signIn(far), await signIn(far)];
+  for (const [id, owner] of [
+    ["a", a],
+    ["d", d],
+  ] as const) {
+    expect((await service.post(cards("cut"), { id, ownerId: owner.id })).status).toBe(201);
+  }
+  await far.restart();
+  for (const [into, from] of [
+    [b, a],
+    [c, b],
+  ] as const) {
+    expect((await service.post(`/api/auth/admin/users/${into.id}/merge`, { from: from.id })).status).toBe(200);
+  }
+  expect((await service.delete(`/api/auth/admin/users/${d.id}`)).status).toBe(200);
+  await far.kill("SIGTERM");
+  const file = new Database(join(far.dataDirectory, "databases", "shared.db"));
+  file.run(`DELETE FROM "_platform_tombstones" WHERE "seq" < (SELECT max("seq") FROM "_platform_tombstones")`);
+  file.close();
+  await far.restart();
+  expect((await service.get(`${cards("cut")}/a`)).body).toMatchObject({ ownerId: c.id });
+  expect((await service.get(`${cards("cut")}/d`)).status).toBe(404);
+  await far.stop();
+});
+
+test("[AU407] after a preview or a refusal nothing of other files has moved, and a later deletion ends it", async () => {
+  const far = await testPlatform({ config: FAR_CONFIG });
+  const { service } = far;
+  const [into, from] = [await signIn(far), await signIn(far)];
+  const task = await service.post<{ id: string }>(FAR_TASKS, { ownerId: from.id, title: "one" });
+  const merged = (more: JsonObject) =>
+    service.post(`/api/auth/admin/users/${into.id}/merge`, { from: from.id, ...more });
+  expect((await merged({ preview: true })).status).toBe(200);
+  expect((await service.get(`${FAR_TASKS}/${task.body.id}`)).body).toMatchObject({ ownerId: from.id });
+  expect((await service.delete(`/api/auth/admin/users/${from.id}`)).status).toBe(200);
+  await until("the task to go", async () => (await service.get(`${FAR_TASKS}/${task.body.id}`)).status === 404);
+  await far.stop();
+});
+
+test("[AU407] SIGKILL at any moment of merges: every record of another file has an owner, the account that stays", async () => {
+  const far = await testPlatform({ config: FAR_CONFIG });
+  let merges = 0;
+  for (let round = 0; round < 4; round++) {
+    const users = Array.from({ length: 20 }, (_, at) => ({
+      id: `r${round}-${at}`,
+      email: `r${round}-${at}@example.com`,
+    }));
+    expect((await far.service.post("/api/admin/auth/users/import", { users })).status).toBe(200);
+    for (let at = 0; at < 20; at += 2) {
+      const from = `r${round}-${at + 1}`;
+      const inserts = Array.from({ length: 200 }, (_, n) => ({
+        id: `t${round}-${at}-${n}`,
+        ownerId: from,
+        title: `${n}`,
+      }));
+      expect((await far.service.post(`${FAR_TASKS}/batch`, { inserts })).status).toBe(200);
+      expect((await far.service.post(cards(`b${at % 4}`), { id: `c${round}-${at}`, ownerId: from })).status).toBe(201);
+    }
+    const asked = Array.from({ length: 10 }, async (_, pair) => {
+      await Bun.sleep(pair * 2);
+      const path = `/api/auth/admin/users/r${round}-${pair * 2}/merge`;
+      await far.service.post(path, { from: `r${round}-${pair * 2 + 1}` }).catch(() => null);
+    });
+    await Bun.sleep(5 + round * 9);
+    await far.kill();
+    await Promise.all(asked);
+    await far.restart();
+    for (let at = 0; at < 20; at += 2) {
+      const [into, from] = [`r${round}-${at}`, `r${round}-${at + 1}`];
+      const isMerged = (await far.service.get(`${TABLES}/users/${from}`)).status === 404;
+      const owner = isMerged ? into : from;
+      if (isMerged) merges += 1;
+      const filter = encodeURIComponent(JSON.stringify([["ownerId", "==", owner]]));
+      const { body } = await far.service.get<{ total: number }>(`${FAR_TASKS}/count?filter=${filter}`);
+      const card = await far.service.get<JsonObject>(`${cards(`b${at % 4}`)}/c${round}-${at}`);
+      expect([round, at, body.total, card.body["ownerId"]]).toEqual([round, at, 200, owner]);
+    }
+  }
+  expect(merges).toBeGreaterThan(0);
   await far.stop();
 });
 

@@ -245,6 +245,8 @@ export const CASCADE_COST_MAX = 5_000;
 export const STEP_COST_MAX = 2_000;
 /** Cost of what a merge of two accounts moves, in its one transaction: 1,500 short records, which take about 15 ms. */
 export const MERGE_COST_MAX = 3_000;
+/** Moves of references to other records that a file keeps for files that refer to its records: the last ones. */
+export const MOVES_MAX = 100_000;
 /** Records that a deletion in steps deletes; their ids are in memory until it ends. */
 export const STEPPED_RECORDS_MAX = 100_000;
 /** Ids read at once while a deletion in steps is planned. */

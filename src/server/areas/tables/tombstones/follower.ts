@@ -8,6 +8,7 @@ import type { Table } from "../records/namespaces.ts";
 import { createAccountSteps } from "../write/account-steps.ts";
 import { newestOf, type TargetNamespace } from "./log.ts";
 import type { Follower, Place, Target } from "./machine.ts";
+import { moveInSteps } from "./moving.ts";
 
 type Queries = Pick<Transaction, "query">;
 
@@ -125,33 +126,47 @@ export async function compareFields(file: DatabaseFile, following: Following): P
 /** Ids that are compared in one turn of the event loop. */
 const COMPARED_TOGETHER = 100;
 
-/** Returns the follower that a file is. `conflict`: called where a reference cannot be ended, as a check forbids it. */
+/**
+ * Returns the follower that a file is. `conflict`: called where a reference cannot be ended, as a check forbids it; `stuck`: where a
+ * record cannot refer to what takes the place of another one, so that its reference ends.
+ */
 export function followerOf(
   file: DatabaseFile,
   following: Following,
-  options: { now(): string; signal: AbortSignal; conflict(cause: AppError, table: string, id: string): void },
+  options: {
+    now(): string;
+    signal: AbortSignal;
+    conflict(cause: AppError, table: string, id: string): void;
+    stuck(cause: unknown, model: TableModel, id: string): void;
+  },
 ): Follower {
-  const { now, signal, conflict } = options;
+  const { now, signal, conflict, stuck } = options;
   const { edges, tableOf } = following;
   const tables = tablesOf(following);
   const edgesTo = (table: string): ReferenceEdge[] => edges.filter(({ to }) => to.name === table);
-  const steps = new Map(
+  const referred = new Map(
     tables.map((name) => {
       const [edge] = edgesTo(name);
       const table = following.to.tables.get(name);
       if (edge === undefined || table === undefined) throw new Error(`${name} is not a table of ${following.to.name}`);
       // What refers to its records from this file.
-      const referred: Table = { ...table, model: { ...table.model, incoming: edgesTo(name) } };
-      return [name, createAccountSteps({ file, users: referred, tableOf, now })] as const;
+      const users: Table = { ...table, model: { ...table.model, incoming: edgesTo(name) } };
+      return [name, { users, steps: createAccountSteps({ file, users, tableOf, now }) }] as const;
     }),
   );
   return {
     tables,
     place: () => placeIn(file, following),
     ids: (table, page) => idsIn(file, edgesTo(table), page),
+    async move(table, ids) {
+      const users = referred.get(table)?.users;
+      if (users === undefined) return;
+      const moving = (tx: Transaction): void => noteReferred(tx, following, users, [ids.into]);
+      await moveInSteps({ file, users, tableOf }, ids, { now, signal, moving, stuck });
+    },
     async end(table, id) {
       try {
-        await steps.get(table)?.clear(id, signal);
+        await referred.get(table)?.steps.clear(id, signal);
       } catch (cause) {
         if (!(cause instanceof AppError) || cause.status !== 409) throw cause;
         conflict(cause, table, id);

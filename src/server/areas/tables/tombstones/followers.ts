@@ -152,7 +152,11 @@ function createBringingUp(
       }
       const conflict = (cause: AppError, table: string, id: string): void =>
         logger.error(`A reference to the deleted record ${id} of ${table} could not be ended`, { cause });
-      await carryOut(following.target, followerOf(file, following, { now, signal, conflict }));
+      const stuck = (cause: unknown, { name }: TableModel, id: string): void =>
+        logger.error(`The record ${id} of ${namespace}.${name} cannot refer to the account that stays after a merge`, {
+          cause,
+        });
+      await carryOut(following.target, followerOf(file, following, { now, signal, conflict, stuck }));
     }
   });
 }

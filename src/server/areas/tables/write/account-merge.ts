@@ -2,8 +2,8 @@ import { conflict } from "../../../../kernel/errors.ts";
 import type { JsonValue } from "../../../../kernel/json/json.ts";
 import type { AskedMerge } from "../../../access/account-records.ts";
 import type { TableRecord } from "../../../config/types.ts";
-import type { DatabaseFile, Transaction } from "../../../db/index.ts";
-import { MERGE_COST_MAX } from "../limits.ts";
+import { type DatabaseFile, MOVES_TABLE, quoteIdentifier, type Transaction } from "../../../db/index.ts";
+import { MERGE_COST_MAX, MOVES_MAX } from "../limits.ts";
 import type { ReferenceEdge, TableModel } from "../model/model.ts";
 import { constraintProblem } from "../model/problems.ts";
 import { askMerge, birthOf } from "../records/asked-changes.ts";
@@ -11,6 +11,8 @@ import type { Table } from "../records/namespaces.ts";
 import { serverChanges } from "./changes.ts";
 import { leavingOf } from "./leaving.ts";
 import { referringOf } from "./referring.ts";
+
+const MOVES = quoteIdentifier(MOVES_TABLE);
 
 interface Place {
   file: DatabaseFile;
@@ -47,6 +49,7 @@ export async function mergeReferences(
       if (isPreview) throw new Undone(counts);
       const { into, ...merge } = asked;
       askMerge(tx, users.model, into, merge);
+      if (users.model.isLogged) noteMove(tx, users.model, asked);
       tx.causedBy(asked.by);
       tx.audit(() => ({ action: "user.merge", target: `users/${into}`, after: { from: asked.from, records: counts } }));
       return counts;
@@ -63,10 +66,6 @@ function moved(
   { into, from }: { into: string; from: string },
 ): Record<string, number> {
   const { users } = place;
-  // They would end by their `onDelete`, and take records with them.
-  if (users.model.isLogged) {
-    throw conflict("Tables of other files refer to users, and a merge moves the references of one file");
-  }
   if (birthOf(tx, users.model, from) === null || birthOf(tx, users.model, into) === null) {
     throw conflict("One of the accounts has no record in the table of users yet");
   }
@@ -98,15 +97,23 @@ function moved(
   return counts;
 }
 
+/** Notes that the references of other files move too. They do when the account that goes is deleted. */
+function noteMove(tx: Transaction, { name }: TableModel, { from, into }: { from: string; into: string }): void {
+  const oldest = `SELECT "seq" FROM ${MOVES} ORDER BY "seq" DESC LIMIT 1 OFFSET ?`;
+  tx.query(`DELETE FROM ${MOVES} WHERE "seq" > 0 AND "seq" <= (${oldest})`).run(MOVES_MAX);
+  const note = `INSERT OR REPLACE INTO ${MOVES} ("seq", "table", "id", "into") VALUES (0, ?, ?, ?)`;
+  tx.query(note).run(name, from, into);
+}
+
 /** A reference, and what it has of the one user and of the other. */
-interface Move {
+export interface Move {
   edge: ReferenceEdge;
   before: JsonValue;
   after: JsonValue;
 }
 
-/** Gives one record all its references to the other user, in one change. */
-function moveOne(
+/** Gives one record all its references to the other user, in one change. Errors: 409 where a constraint forbids it. */
+export function moveOne(
   tx: Transaction,
   { table, moves, id }: { table: Table; moves: readonly Move[]; id: string },
   now: string,

@@ -57,7 +57,7 @@ function perform(
   { table, id, edge, value }: CascadeStep,
 ): void {
   const { store } = table;
-  context.cascadeCost += referringOf(table).costOf(context.tx, id);
+  context.cascadeCost += referringOf(table).costOf(context.tx, "delete", id);
   const record = store.get(context.tx, id);
   if (record === null) return;
   if (edge === null) deleteCascading(context, tableOf, table, record);

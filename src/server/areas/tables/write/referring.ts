@@ -32,8 +32,8 @@ export interface ReferringStore {
   cost(queries: Queries, work: CascadeWork, referred: ReferredValue, limit: number): number;
   /** Returns at most `limit` ids after `after`, in order. */
   ids(queries: Queries, referred: ReferredValue, page: { after: string; limit: number }): string[];
-  /** Returns the cost of deleting this record; 0 when it does not exist. */
-  costOf(queries: Queries, id: string): number;
+  /** Returns the cost of `work` on this record; 0 when it does not exist. */
+  costOf(queries: Queries, work: CascadeWork, id: string): number;
 }
 
 export const referringOf = perTable(({ model, store }) => createReferringStore(model, store.codec));
@@ -74,8 +74,8 @@ function createReferringStore(model: TableModel, codec: Codec): ReferringStore {
         )
         .values(value, after, limit)
         .map(([id]) => String(id)),
-    costOf: (queries, id) =>
-      firstNumber(queries.query(`SELECT ${costs.delete} FROM ${table} WHERE "id" = ?`).values(id)),
+    costOf: (queries, work, id) =>
+      firstNumber(queries.query(`SELECT ${costs[work]} FROM ${table} WHERE "id" = ?`).values(id)),
   };
 }
 
