@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { JsonObject, JsonValue } from "../../../src/kernel/json/json.ts";
 import {
+  type ErrorAnswer,
   type HttpClient,
   type ListAnswer,
   openSocket,
@@ -28,6 +29,10 @@ const CONFIG = `{
     },
   },
   databases: { shared: { tables: {
+    notes: {
+      schema: { userId: { type: "string", unique: true }, address: { type: "string" } },
+      access: { read: true },
+    },
     invites: {
       schema: { userId: { type: "string", unique: true }, address: { type: "string" } },
       access: {
@@ -43,6 +48,8 @@ const CONFIG = `{
     .get("/server", ({ app, query }) => app.db("shared").table("users").list({ filter: JSON.parse(query.filter) }))
     .get("/inside", ({ app, query }) =>
       app.db("shared").transaction((tx) => tx.table("users").list([["email", "==", query.email]])))
+    .get("/ordered", ({ app, auth }) =>
+      app.as(auth).db("shared").transaction((tx) => tx.table("users").sort("email").list().items))
     .post("/insert", ({ app }) => app.db("shared").table("users").insert({ id: "x" }))
     .post("/inside", ({ app }) => app.db("shared").transaction((tx) => tx.table("users").delete("x")))
     .post("/rename", async ({ app, body: { id, displayName } }) => {
@@ -210,7 +217,7 @@ test("[TB781] filters, sorts and aggregates see a hidden address as null; filter
   };
   expect(await most(plain)).toEqual([{ "min(email)": bob.email, "max(email)": bob.email }]);
   expect((await most(reader))[0]?.["min(email)"]).toBe(ann.email);
-  const grouped = await bob.get<{ groups: JsonObject[] }>(`${USERS}/aggregate`, { query: { groupBy: "email" } });
+  const grouped = await plain.get<{ groups: JsonObject[] }>(`${USERS}/aggregate`, { query: { groupBy: "email" } });
   expect(grouped.body.groups.map(({ email }) => email).sort()).toEqual([bob.email, null].sort());
   const change = { action: "update", data: { bio: "by filter" } };
   const changed = async (by: HttpClient, filter: JsonValue) =>
@@ -226,6 +233,106 @@ test("[TB781] filters, sorts and aggregates see a hidden address as null; filter
   const when = { query: { if: JSON.stringify([["email", "==", ann.email]]) } };
   expect((await ann.patch(`${USERS}/${ann.id}`, { bio: "if" }, when)).status).toBe(200);
   await show(bob, "private");
+});
+
+test("[TB781] one's own address has its place in every order, with cursors in both directions", async () => {
+  await show(bob, "public");
+  const everybody = (await ann.get<ListAnswer>(USERS, { query: { limit: 100 } })).body.items;
+  const found = await ann.get<ListAnswer>(`${USERS}/search`, { query: { q: "anna", sort: "email", limit: 100 } });
+  expect(found.body.items.map(({ email }) => email)).toEqual([ann.email]);
+  for (const [sort, sign] of [
+    ["email", 1],
+    ["email:desc", -1],
+    ["isAnonymous,email:desc,id", -1],
+  ] as const) {
+    const shown: JsonObject[] = [];
+    let cursor: string | null = "";
+    let first = "";
+    while (cursor !== null) {
+      const query: Record<string, string | number | boolean> = {
+        sort,
+        limit: 2,
+        total: false,
+        fields: "id,email",
+        ...(cursor === "" ? {} : { after: cursor }),
+      };
+      const { status, body }: { status: number; body: ListAnswer } = await ann.get<ListAnswer>(USERS, { query });
+      expect([sort, status]).toEqual([sort, 200]);
+      shown.push(...body.items);
+      cursor = body.cursor;
+      if (first === "") first = String(cursor);
+    }
+    expect(shown.map(({ id }) => id).sort()).toEqual(everybody.map(({ id }) => id).sort());
+    if (sort.startsWith("email")) {
+      // Null comes first in ascending order; the others by their text.
+      const rank = ({ email }: JsonObject): string => (email === null ? "" : `1${String(email)}`);
+      const ordered = shown.toSorted((a, b) => sign * (rank(a) < rank(b) ? -1 : rank(a) > rank(b) ? 1 : 0));
+      expect(shown.map(({ email }) => email)).toEqual(ordered.map(({ email }) => email));
+    }
+    const back = await ann.get<ListAnswer>(USERS, { query: { sort, limit: 1, before: first, fields: "id,email" } });
+    expect(back.body.items).toEqual(shown.slice(0, 1));
+    expect(shown.find(({ id }) => id === ann.id)).toEqual({ id: ann.id, email: ann.email });
+  }
+  const inside = await ann.get<JsonObject[]>("/api/functions/ordered");
+  expect(inside.body.filter(({ email }) => email !== null).map(({ email }) => email)).toEqual([ann.email, bob.email]);
+  await show(bob, "private");
+});
+
+test("[TB781] where one's own address cannot be told from a hidden one, a user is refused", async () => {
+  const named = { code: "invalid_value", message: expect.stringContaining("email") };
+  for (const query of [{ groupBy: "email" }, { select: "max(email)" }, { select: "count(),min(email)" }]) {
+    const parameter = "groupBy" in query ? "groupBy" : "select";
+    const { status, body } = await ann.get<ErrorAnswer>(`${USERS}/aggregate`, { query });
+    expect([status, body.data]).toEqual([400, { [parameter]: named }]);
+    expect((await plain.get(`${USERS}/aggregate`, { query })).status).toBe(200);
+    expect((await reader.get(`${USERS}/aggregate`, { query })).status).toBe(200);
+  }
+  const notes = "/api/db/shared/tables/notes";
+  const isOfNote = ["id", "==", { field: "userId" }];
+  const hasAddress = ["email", "==", { field: "address" }];
+  const ofNote = [{ some: { table: "users", where: [isOfNote, hasAddress] } }];
+  const ofUser = [
+    {
+      some: {
+        table: "notes",
+        where: [
+          ["userId", "==", { field: "id" }],
+          ["address", "==", { field: "email" }],
+        ],
+      },
+    },
+  ];
+  for (const [path, filter] of [
+    [notes, ofNote],
+    [USERS, ofUser],
+  ] as const) {
+    for (const way of ["", "/count", "/aggregate"]) {
+      const query = { filter: JSON.stringify(filter) };
+      expect([path, way, (await ann.get(`${path}${way}`, { query })).status]).toEqual([path, way, 400]);
+      expect([path, way, (await plain.get(`${path}${way}`, { query })).status]).toEqual([path, way, 200]);
+    }
+  }
+  const socket = await openSocket(`${platform.wsUrl}/api/realtime`);
+  socket.send({ type: "auth", token: ann.token });
+  await socket.expect({ type: "auth_success" });
+  const channel = "realtime:shared:users";
+  const isAnn = ["email", "==", ann.email];
+  const refused = async (message: JsonObject): Promise<void> => {
+    socket.send({ channel, ...message });
+    expect(await socket.nextOf("error")).toMatchObject({
+      code: "INVALID_FILTER",
+      message: expect.stringContaining("email"),
+    });
+  };
+  await refused({ type: "subscribe", filters: [isAnn] });
+  await refused({ type: "subscribe", orFilters: [{ not: [isAnn] }] });
+  const inRelation = { some: { table: "users", where: [isOfNote, isAnn] } };
+  await refused({ type: "subscribe", channel: "realtime:shared:notes", filters: [inRelation] });
+  await refused({ type: "subscribe", channel: "realtime:shared:notes", filters: ofNote });
+  socket.send({ type: "subscribe", channel });
+  await socket.nextOf("subscribed");
+  await refused({ type: "update_filters", filters: [isAnn] });
+  await socket.close();
 });
 
 test("[TB781] relations of clients see a hidden address as null, those of rules see it", async () => {
@@ -386,8 +493,7 @@ test("[TB784] live changes have no hidden address, and a change of one is not to
   const socket = await openSocket(`${platform.wsUrl}/api/realtime`);
   socket.send({ type: "auth", token: (await signIn(platform)).token });
   await socket.expect({ type: "auth_success" });
-  // By a hidden address nothing is found; the other messages of this test would show it.
-  socket.send({ type: "subscribe", channel: "realtime:shared:users", filters: [["email", "==", null]] });
+  socket.send({ type: "subscribe", channel: "realtime:shared:users" });
   const { channel } = (await socket.nextOf("subscribed")) as { channel: string };
   const dan = await signIn(platform);
   await socket.expect({ type: "db_change", channel, changeType: "added", docId: dan.id, data: { email: null } });
@@ -397,9 +503,10 @@ test("[TB784] live changes have no hidden address, and a change of one is not to
   expect((await platform.service.patch(`/api/auth/admin/users/${dan.id}`, { email })).status).toBe(200);
   expect((await record(dan.id, platform.service))?.["email"]).toBe(email);
   await platform.service.patch(`/api/auth/admin/users/${dan.id}`, { emailVisibility: "public" });
-  // It left the filter by becoming public, and not before.
-  await socket.expect({ changeType: "removed", docId: dan.id, data: null });
+  // The next message after that of the name: the change of the hidden address was not told.
+  await socket.expect({ changeType: "modified", docId: dan.id, data: { email } });
   await platform.service.delete(`/api/auth/admin/users/${dan.id}`);
+  await socket.expect({ changeType: "removed", docId: dan.id, data: null });
   const eve = await signIn(platform);
   await socket.expect({ changeType: "added", docId: eve.id, data: { email: null } });
   await platform.service.delete(`/api/auth/admin/users/${eve.id}`);

@@ -78,7 +78,11 @@ export function channelFilter(
   { all, any }: { all?: unknown; any?: unknown },
   readable?: ReadableTables,
 ): ParsedFilter {
-  const options = { conditionsMax: CHANNEL_CONDITIONS_MAX, ...(readable === undefined ? {} : { readable }) };
+  const options = {
+    conditionsMax: CHANNEL_CONDITIONS_MAX,
+    isLive: true,
+    ...(readable === undefined ? {} : { readable }),
+  };
   const must = parseFilter(model, all, { name: "filters", ...options });
   return withBoth(must, parseAlternatives(model, any, { name: "orFilters", ...options }));
 }

@@ -116,6 +116,8 @@ interface FilterOptions {
   conditionsMax: number;
   /** Whether relations are taken, as in rules; false by default. */
   takesRelations?: boolean;
+  /** Whether changes are matched, which have the public address of a user alone; false by default. */
+  isLive?: boolean;
   /** Records that the sender of a request may read of the tables that its relations ask. Absent: relations are not taken. */
   readable?: ReadableTables;
 }
@@ -246,12 +248,21 @@ class Parsing {
       const condition = parseTuple(this.#model, value, name);
       const isEverything = condition.operator === "hasAll" && condition.value.length === 0;
       if (isEverything) return EVERYTHING;
+      if (this.#options.isLive === true && isHiddenAddress(this.#model, condition.field)) {
+        const message = `${name}: ${condition.field.name} is not compared in subscriptions, since not everybody sees the same address`;
+        throw badField(name, "invalid_value", message);
+      }
       const own = this.#options.readable?.own;
-      return own === undefined || !isHiddenAddress(this.#model, condition)
+      return own === undefined || !isHiddenAddress(this.#model, condition.field)
         ? { all: [condition], groups: [] }
         : forOneself(this.#model, condition, own);
     }
-    return { all: [], groups: [joinOf(this.#model, outer, { field, operator, wanted: wanted["field"] }, name)] };
+    const join = joinOf(this.#model, outer, { field, operator, wanted: wanted["field"] }, name);
+    const isOfOne = this.#options.readable?.own !== undefined || this.#options.isLive === true;
+    if (isOfOne && (isHiddenAddress(this.#model, join.field) || isHiddenAddress(outer, join.outer))) {
+      throw badField(name, "invalid_value", `${name}: ${NO_OWN_ADDRESS}, and is not compared with other fields`);
+    }
+    return { all: [], groups: [join] };
   }
 
   get #takesRelations(): boolean {
@@ -301,9 +312,12 @@ class Parsing {
   }
 }
 
-/** Whether the condition is on the address in the table of users, as those see it who do not see every address. */
-const isHiddenAddress = (model: TableModel, { field }: Condition): boolean =>
-  model.full !== null && field.column.name === "email";
+/** Reason why a request of a user is refused that would take one's own address for a hidden one. */
+export const NO_OWN_ADDRESS = "email has for each user another one that is hidden from the others";
+
+/** Whether the field is the address in the table of users, as those see it who do not see every address. */
+export const isHiddenAddress = (model: TableModel, { column }: Pick<FieldPath, "column">): boolean =>
+  model.full !== null && column.name === "email";
 
 /** Returns a condition on addresses as the user sees them: the own record has the own address, whether or not others see it. */
 function forOneself(model: TableModel, condition: Condition, { id, email }: OwnAddress): ParsedFilter {

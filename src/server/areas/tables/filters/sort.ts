@@ -6,11 +6,14 @@ import type { SqlValue } from "../../../db/index.ts";
 import { SORT_TERMS_MAX } from "../limits.ts";
 import { type FieldPath, resolveField } from "../model/field-path.ts";
 import type { TableModel } from "../model/model.ts";
+import { isHiddenAddress, type OwnAddress } from "./filter.ts";
 import { join, type SqlCondition, VALUE } from "./filter-sql.ts";
 
 export interface SortTerm {
   field: FieldPath;
   direction: "asc" | "desc";
+  /** The caller, whose record has this address for the caller alone; null where all see the same. */
+  own: OwnAddress | null;
 }
 
 /** A total order: it ends with the id, so that pages never overlap. */
@@ -18,6 +21,8 @@ export interface Sort {
   terms: readonly SortTerm[];
   /** Identifier of the order: a cursor is valid in its own order only. */
   key: string;
+  /** Text that is equal for callers who see the same values. */
+  seenBy: string;
 }
 
 const keyOf = (terms: readonly SortTerm[]): string =>
@@ -25,18 +30,18 @@ const keyOf = (terms: readonly SortTerm[]): string =>
 
 /**
  * Parses `title:desc,year`; null or empty: by id. Records of equal values follow in the direction of the last term, so that an
- * index is walked in one direction. Errors: 400 for an unknown field or direction. [TB6]
+ * index is walked in one direction. `own`: the caller, whose own address is in its place. Errors: 400 for an unknown field or direction. [TB6]
  */
-export function parseSort(model: TableModel, text: string | null): Sort {
-  if (text !== null && text !== "") return sortOf(model, text.split(","));
-  const known = ordersById.get(model) ?? sortOf(model, []);
+export function parseSort(model: TableModel, text: string | null, own?: OwnAddress): Sort {
+  if (text !== null && text !== "") return sortOf(model, text.split(","), own ?? null);
+  const known = ordersById.get(model) ?? sortOf(model, [], null);
   ordersById.set(model, known);
   return known;
 }
 
 const ordersById = new WeakMap<TableModel, Sort>();
 
-function sortOf(model: TableModel, parts: readonly string[]): Sort {
+function sortOf(model: TableModel, parts: readonly string[], own: OwnAddress | null): Sort {
   if (parts.length > SORT_TERMS_MAX) throw badField("sort", "too_long", `sort takes at most ${SORT_TERMS_MAX} fields`);
   const terms: SortTerm[] = [];
   for (const part of parts) {
@@ -57,14 +62,16 @@ function sortOf(model: TableModel, parts: readonly string[]): Sort {
       );
     }
     if (terms.some((term) => term.field.name === name)) continue;
-    terms.push({ field, direction });
+    terms.push({ field, direction, own: isHiddenAddress(model, field) ? own : null });
     // The id is unique, so later terms have no effect.
     if (name === "id") break;
   }
   const id = resolveField(model, "id");
   const last = terms.at(-1);
-  if (id !== null && last?.field.name !== "id") terms.push({ field: id, direction: last?.direction ?? "asc" });
-  return { terms, key: keyOf(terms) };
+  if (id !== null && last?.field.name !== "id")
+    terms.push({ field: id, direction: last?.direction ?? "asc", own: null });
+  const isOwn = terms.some((term) => term.own !== null);
+  return { terms, key: keyOf(terms), seenBy: isOwn ? JSON.stringify([own?.id, own?.email]) : "" };
 }
 
 /**
@@ -85,8 +92,12 @@ interface TermSql {
   isNullable: boolean;
 }
 
-function termSql(field: FieldPath, alias: string): TermSql {
+function termSql({ field, own }: SortTerm, alias: string): TermSql {
   const column = `${alias}${field.column.sql}`;
+  if (own !== null) {
+    const sql = `CASE WHEN ${alias}"id" = ? THEN ? ELSE ${column} END`;
+    return { sql, params: [own.id, own.email], isNullable: true };
+  }
   if (!field.isJson) return { sql: column, params: [], isNullable: field.column.isNullable };
   return { sql: `json_extract(${column}, ?)`, params: [field.jsonPath], isNullable: true };
 }
@@ -94,7 +105,7 @@ function termSql(field: FieldPath, alias: string): TermSql {
 /** Returns the ORDER BY list. Nulls come first in ascending order, last in descending order. `reverse` reverses all of it. */
 export function orderBy(sort: Sort, options: { reverse: boolean; alias?: string }): SqlCondition {
   const parts = sort.terms.map((term) => {
-    const { sql, params } = termSql(term.field, options.alias ?? "");
+    const { sql, params } = termSql(term, options.alias ?? "");
     const isDescending = (term.direction === "desc") !== options.reverse;
     return { sql: `${sql} ${isDescending ? "DESC" : "ASC"}`, params };
   });
@@ -103,7 +114,9 @@ export function orderBy(sort: Sort, options: { reverse: boolean; alias?: string 
 
 /** Returns the values of a record that determine its position, as SQLite compares them. */
 export function sortValues(sort: Sort, record: TableRecord): SqlValue[] {
-  return sort.terms.map(({ field }) => orderValue(valueAt(record, field)));
+  return sort.terms.map(({ field, own }) =>
+    own !== null && record["id"] === own.id ? own.email : orderValue(valueAt(record, field)),
+  );
 }
 
 /** Condition for the records after a position in an order. */
@@ -123,7 +136,7 @@ export function beyond(sort: Sort, values: readonly SqlValue[], options: { rever
 }
 
 /**
- * Returns the ranges after a position; null for terms in JSON or of both directions, or nulls behind the first term. Nulls of the
+ * Returns the ranges after a position; null for terms in JSON, of one's own address, or of both directions, or nulls behind the first term. Nulls of the
  * first term are a range of their own.
  */
 function rangesBeyond(
@@ -134,7 +147,7 @@ function rangesBeyond(
   const [leading, ...others] = sort.terms;
   if (
     leading === undefined ||
-    sort.terms.some(({ field, direction }) => field.isJson || direction !== leading.direction)
+    sort.terms.some(({ field, own, direction }) => field.isJson || own !== null || direction !== leading.direction)
   ) {
     return null;
   }
@@ -163,7 +176,7 @@ function rangesBeyond(
 function anyBeyond(sort: Sort, values: readonly SqlValue[], options: { reverse: boolean }): SqlCondition {
   let rest: SqlCondition | null = null;
   for (const [index, term] of [...sort.terms.entries()].reverse()) {
-    const place = termSql(term.field, "");
+    const place = termSql(term, "");
     const value = values[index] ?? null;
     const isDescending = (term.direction === "desc") !== options.reverse;
     const after = afterValue(place, value, isDescending);

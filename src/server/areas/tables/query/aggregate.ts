@@ -11,7 +11,16 @@ import {
   type SqlValue,
   type Transaction,
 } from "../../../db/index.ts";
-import { type Condition, conditionsIn, NO_FILTER, type ParsedFilter, type ReadableTables } from "../filters/filter.ts";
+import {
+  type Condition,
+  conditionsIn,
+  isHiddenAddress,
+  NO_FILTER,
+  NO_OWN_ADDRESS,
+  type OwnAddress,
+  type ParsedFilter,
+  type ReadableTables,
+} from "../filters/filter.ts";
 import type { SqlCondition } from "../filters/filter-sql.ts";
 import { AGGREGATE_GROUPS_DEFAULT, AGGREGATE_GROUPS_MAX, AGGREGATE_TERMS_MAX, PAGE_BYTES_MAX } from "../limits.ts";
 import { type Column, DOCUMENT_COLUMN, isJsonText, type TableModel } from "../model/model.ts";
@@ -138,15 +147,20 @@ export interface AggregateRequest extends AggregateTerms {
 
 /** Parses an aggregate request. Errors: 400 naming the parameter. [TB410]–[TB414] */
 export function parseAggregate(model: TableModel, values: AggregateValues, readable: ReadableTables): AggregateRequest {
-  const terms = parseTerms(model, values);
+  const terms = parseTerms(model, values, readable.own);
   return { ...terms, filter: parseFilters(model, values, readable) };
 }
 
-/** Parses an aggregate request without its filter. Errors: as `parseAggregate`. */
-export function parseTerms(model: TableModel, values: Omit<AggregateValues, "filter" | "orFilter">): AggregateTerms {
+/** Parses an aggregate request without its filter. Errors: as `parseAggregate`; 400 for addresses, where the caller has an own one. */
+export function parseTerms(
+  model: TableModel,
+  values: Omit<AggregateValues, "filter" | "orFilter">,
+  own?: OwnAddress,
+): AggregateTerms {
   const groups = named("groupBy", values.groupBy, (name) => termOfGroup(model, name));
   const select = values.select === "" ? undefined : values.select;
   const selected = named("select", select ?? "count()", (name) => selectedOf(model, name));
+  refuseOwnAddress(model, { groupBy: groups, select: selected }, own);
   const zone = values.timezone ?? "UTC";
   if (timeZone(zone) === null) {
     throw badField("timezone", "invalid_value", `timezone: "${zone}" is not a time zone, such as Europe/Berlin`);
@@ -158,6 +172,18 @@ export function parseTerms(model: TableModel, values: Omit<AggregateValues, "fil
     limit: Math.min(values.limit ?? AGGREGATE_GROUPS_DEFAULT, AGGREGATE_GROUPS_MAX),
     timeZone: zone,
   };
+}
+
+function refuseOwnAddress(
+  model: TableModel,
+  terms: Record<"groupBy" | "select", readonly Term[]>,
+  own: OwnAddress | undefined,
+): void {
+  if (own === undefined) return;
+  for (const parameter of ["groupBy", "select"] as const) {
+    if (!terms[parameter].some((term) => term.kind !== "count" && isHiddenAddress(model, term))) continue;
+    throw badField(parameter, "invalid_value", `${parameter}: ${NO_OWN_ADDRESS}, and is not aggregated`);
+  }
 }
 
 /** Returns the terms of a comma-separated list, without duplicates. */

@@ -42,7 +42,7 @@ export interface ListRequest {
 /** Parses a list request. Errors: 400 naming the parameter. [TB1]–[TB7] */
 export function parseListRequest(model: TableModel, values: ListValues, readable: ReadableTables): ListRequest {
   for (const other of ["sort", "after", "before"] as const) refuseTogether(values, ["near", other]);
-  const sort = parseSort(model, values.sort ?? null);
+  const sort = parseSort(model, values.sort ?? null, readable.own);
   return {
     filter: parseFilters(model, values, readable),
     sort,

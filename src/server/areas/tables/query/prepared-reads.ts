@@ -83,7 +83,7 @@ export function createPreparedReads(model: TableModel, cache: ShapeCache): Prepa
       const position = isKeyset ? paging.values : offset > 0 ? [offset] : [];
       const columns = columnsOf(model, request, grant);
       const read = columns === model.columns ? "" : columns.map(({ name }) => name).join();
-      const kind = `list ${limit} ${paging.mode} ${offsetMax} ${isTotal} ${isMoreCounted(request, grant)} ${sort.key.length} ${sort.key} ${request.near?.column.sql ?? ""} ${read}`;
+      const kind = `list ${limit} ${paging.mode} ${offsetMax} ${isTotal} ${isMoreCounted(request, grant)} ${sort.key.length} ${sort.key} ${sort.seenBy.length} ${sort.seenBy} ${request.near?.column.sql ?? ""} ${read}`;
       const make = (parts: Parts) => makeList(model, { ...request, columns }, parts);
       const area = request.near === null ? null : nearValues(request.near);
       return { ...shaped(kind, { filter, grant, position, area }, make, lengthOfList), offset };
@@ -94,7 +94,7 @@ export function createPreparedReads(model: TableModel, cache: ShapeCache): Prepa
     },
     first(filter, grant, limit, order) {
       const make = (parts: Parts) => firstOf(model, matchesOf(model, parts.filter, parts.grant), limit, order?.sort);
-      const kind = `first ${limit} ${order?.sort.key ?? ""}`;
+      const kind = `first ${limit} ${order?.sort.key ?? ""} ${order?.sort.seenBy ?? ""}`;
       const { made, values } = shaped(kind, { filter, grant, position: [], area: null }, make, lengthOf);
       const { sql, params } = bound(made, values);
       return order === undefined ? { sql, params } : { sql: `${sql} OFFSET ?`, params: [...params, order.offset] };

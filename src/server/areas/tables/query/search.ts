@@ -37,10 +37,11 @@ export function createSearch(deps: { reads: Reads; expanding: Expanding }): Sear
       const offset = searchOffset(query, limit);
       const fields = parseFields(model, query.fields);
       const expand = parseExpand(model, query.expand);
-      const filter = parseFilters(model, query, await deps.reads.readableTables(principal, source, query));
+      const readable = await deps.reads.readableTables(principal, source, query);
+      const filter = parseFilters(model, query, readable);
       const ruleFilter = granted.kind === "filter" ? granted.filter : NO_FILTER;
       const newest = granted.kind === "filter" && query.sort === undefined ? newestFirst(model) : null;
-      const sort = query.sort === undefined ? newest : parseSort(model, query.sort);
+      const sort = query.sort === undefined ? newest : parseSort(model, query.sort, readable.own);
       const page = { page: Math.floor(offset / limit) + 1, perPage: limit, hasMore: null, cursor: null };
       if (plan === null || file === null || model.fts === null) return { items: [], total: 0, ...page };
 

@@ -53,7 +53,7 @@ export function transactionSource({ context, table, readGrant, tableOf, fileOf }
     parseFilter(of, filter, { name: "filter", conditionsMax: FILTER_CONDITIONS_MAX, readable });
   const found = (asked: Table, grant: Grant, { filter, sort, limit, offset }: AskedRecords): TableRecord[] => {
     const isById = sort === null && offset === 0;
-    const order = isById ? undefined : { sort: parseSort(asked.model, sort), offset };
+    const order = isById ? undefined : { sort: parseSort(asked.model, sort, readable.own), offset };
     const statement = preparedOf(asked).first(parsed(asked.model, filter), grant, limit, order);
     const queries = asked.model.namespace === model.namespace ? tx : fileOf(asked.model.namespace);
     return asked.store.matching(queries, statement).map((record) => withOwnAddress(principal, asked.model, record));
@@ -73,7 +73,7 @@ export function transactionSource({ context, table, readGrant, tableOf, fileOf }
     exists: (filter) => find({ filter, sort: null, limit: 1, offset: 0 }).length > 0,
     aggregate(filter, asked) {
       const grant = grantOf(table);
-      const request = parseTerms(model, valuesOf(asked));
+      const request = parseTerms(model, valuesOf(asked), readable.own);
       const { where } = matchesOf(model, parsed(model, filter), grant);
       return groupsNow(model, tx, request, { where, index: null });
     },
