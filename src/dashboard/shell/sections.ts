@@ -29,7 +29,7 @@ export interface Section {
   /** Rights of which the key needs at least one. */
   rights: readonly Right[];
   /** Returns whether the config declares something for the section; absent: it is always available. */
-  isDeclared?(declared: Resources): boolean;
+  isDeclared?(declared: Resources, key: { isRoot: boolean }): boolean;
 }
 
 /** Sections in the order of the navigation. */
@@ -59,7 +59,7 @@ export const SECTIONS: readonly Section[] = [
     path: "/sql",
     icon: IconDatabase,
     rights: [["d1", "database", "*", "*"]],
-    isDeclared: ({ d1 }) => d1.length > 0,
+    isDeclared: ({ d1, namespaces }, { isRoot }) => d1.length > 0 || (isRoot && Object.keys(namespaces).length > 0),
   },
   {
     name: "Vectors",
@@ -97,10 +97,10 @@ export const SECTIONS: readonly Section[] = [
 
 /** Returns the sections that the key of the session may use and the config declares. */
 export function useSections(): readonly Section[] {
-  const { may } = useRights();
+  const { may, isRoot } = useRights();
   const declared = useResources().data;
   return SECTIONS.filter(
     ({ rights, isDeclared }) =>
-      rights.some((right) => may(...right)) && (declared === undefined || isDeclared?.(declared) !== false),
+      rights.some((right) => may(...right)) && (declared === undefined || isDeclared?.(declared, { isRoot }) !== false),
   );
 }

@@ -1,7 +1,10 @@
-import { Alert, Badge, Group, Stack, Tabs, Text } from "@mantine/core";
-import type { ReactNode } from "react";
+import { Alert, Badge, Button, Group, SegmentedControl, Stack, Tabs, Text } from "@mantine/core";
+import { type ReactNode, useState } from "react";
+import { download } from "../../parts/download.ts";
 import { millisText, numberText } from "../../parts/format.tsx";
+import { IconDownload } from "../../parts/icons.tsx";
 import { Empty, Failure } from "../../parts/states.tsx";
+import { isChartable, ResultChart } from "./chart.tsx";
 import { ResultGrid } from "./result-grid.tsx";
 import type { Outcome, ResultRow, Runs } from "./statements.ts";
 
@@ -122,7 +125,14 @@ const oneLine = (text: string): string => {
   return line.length > TAB_CHARACTERS ? `${line.slice(0, TAB_CHARACTERS)}…` : line;
 };
 
+/** Saves rows as a file. */
+async function save(rows: readonly ResultRow[]): Promise<void> {
+  const { csvOf } = await import("./csv.ts");
+  download(csvOf(rows), "result.csv");
+}
+
 function Result({ outcome, note }: { outcome: Outcome; note: string | null }): ReactNode {
+  const [view, setView] = useState("rows");
   if (outcome.kind === "failed") {
     return (
       <Stack gap="xs" pt="xs">
@@ -136,15 +146,43 @@ function Result({ outcome, note }: { outcome: Outcome; note: string | null }): R
   const isWrite = statement.kind === "write";
   return (
     <>
-      <Group gap="xs" py={6} role="status">
+      <Group gap="xs" py={6}>
         {isWrite ? <WriteBadge>Write</WriteBadge> : null}
-        <Text size="sm" className="number">
+        <Text size="sm" className="number" role="status">
           {isWrite && rows.length === 0 ? `${counted(changes, "row")} changed` : counted(rows.length, "row")}
           {isWrite && rows.length > 0 ? `, ${numberText(changes)} changed` : ""} in {millisText(durationMs)}
         </Text>
+        {rows.length === 0 ? null : (
+          <>
+            {isChartable(rows) ? (
+              <SegmentedControl
+                size="xs"
+                aria-label="Show the result as"
+                data={[
+                  { value: "rows", label: "Rows" },
+                  { value: "chart", label: "Chart" },
+                ]}
+                value={view}
+                onChange={setView}
+              />
+            ) : null}
+            <Button
+              size="compact-sm"
+              variant="default"
+              leftSection={<IconDownload size={14} aria-hidden />}
+              onClick={() => void save(rows)}
+            >
+              CSV
+            </Button>
+          </>
+        )}
       </Group>
       {rows.length > 0 ? (
-        <ResultGrid name="Result" rows={rows} />
+        view === "chart" ? (
+          <ResultChart rows={rows} />
+        ) : (
+          <ResultGrid name="Result" rows={rows} />
+        )
       ) : isWrite ? null : (
         <Alert variant="light" color="gray">
           The statement ran, and no row is what it asks for.

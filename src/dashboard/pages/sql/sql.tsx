@@ -1,74 +1,85 @@
 import "./sql.css";
 import { SQLite, sql as sqlLanguage } from "@codemirror/lang-sql";
 import { type EditorView, placeholder } from "@codemirror/view";
-import { Button, Group, Kbd, Select, Text } from "@mantine/core";
-import { useMemo, useRef, useState } from "react";
+import { Badge, Button, Group, Kbd, Text } from "@mantine/core";
+import { type ReactNode, useMemo, useRef, useState } from "react";
 import { sqlStatements } from "../../../client/admin/script.ts";
-import { useResources } from "../../api/resources.ts";
+import { type Resources, useResources } from "../../api/resources.ts";
+import { useRights } from "../../api/session.tsx";
 import { CodeEditor } from "../../parts/code/code-editor.tsx";
 import { IconHistory, IconPlayerPlay, IconRoute, IconX } from "../../parts/icons.tsx";
 import { Page, usePageState } from "../../parts/page.tsx";
 import { Empty, Loadable } from "../../parts/states.tsx";
-import { HistoryDrawer, Relations, useHistory } from "./drawers.tsx";
+import { HistoryDrawer, SaveButton, useHistory } from "./drawers.tsx";
+import { Relations } from "./relations.tsx";
 import { Results, WriteBadge } from "./results.tsx";
 import { errorMark, type Runs, useRelations, useRuns } from "./statements.ts";
+import { type SqlChoice, type SqlTarget, TargetChoice, useTarget } from "./target.tsx";
 
 const SQL_ADDRESS_CHARACTERS_MAX = 4_000;
 
-interface SqlPageState {
-  database: string;
+interface SqlPageState extends SqlChoice {
   /** Statements that ran last. A link only fills the editor: opening it runs nothing. */
   query: string;
 }
 
-/** SQL page for the databases of the config's `d1`. */
+/** SQL page for the databases of the config's `d1`, and for the tables of its namespaces. */
 export default function SqlPage() {
   const resources = useResources();
-  const { state, change } = usePageState<SqlPageState>();
+  const { isRoot } = useRights();
   return (
     <Loadable query={resources}>
-      {({ d1 }) => {
-        const [first] = d1;
-        if (first === undefined) {
-          return (
-            <Page title="SQL">
-              <Empty title="No databases are declared">
-                Declare some under <code>d1</code> in platform.config.ts: <code>{"d1: { reports: {} }"}</code>
-              </Empty>
-            </Page>
-          );
-        }
-        const database = state.database ?? first;
-        return (
-          <Page
-            title="SQL"
-            fills
-            actions={
-              <Select
-                aria-label="Database"
-                data={d1.includes(database) ? [...d1] : [...d1, database]}
-                value={database}
-                allowDeselect={false}
-                onChange={(next) => change({ database: next ?? database, query: undefined })}
-              />
-            }
-          >
-            <Database key={database} name={database} />
+      {(declared) =>
+        declared.d1.length === 0 && !(isRoot && Object.keys(declared.namespaces).length > 0) ? (
+          <Page title="SQL">
+            <Empty title="No databases are declared">
+              Declare some under <code>d1</code> in platform.config.ts: <code>{"d1: { reports: {} }"}</code>
+            </Empty>
           </Page>
-        );
-      }}
+        ) : (
+          <Chosen resources={declared} />
+        )
+      }
     </Loadable>
   );
 }
 
-function Database({ name }: { name: string }) {
+function Chosen({ resources }: { resources: Resources }) {
+  const { state, change } = usePageState<SqlPageState>();
+  const { chosen, target, hasInstances } = useTarget(state, resources);
+  return (
+    <Page
+      title="SQL"
+      fills
+      actions={
+        <TargetChoice
+          chosen={chosen}
+          hasInstances={hasInstances}
+          instance={state.instance}
+          resources={resources}
+          onChange={(choice) => change({ ...choice, query: undefined })}
+        />
+      }
+    >
+      {target === null ? (
+        <Empty title="Choose an instance">
+          Each instance of this namespace has tables of its own. Type the beginning of an id above.
+        </Empty>
+      ) : (
+        <Statements key={target.key} target={target} />
+      )}
+    </Page>
+  );
+}
+
+function Statements({ target }: { target: SqlTarget }) {
   const { state, change } = usePageState<SqlPageState>();
   const [text, setText] = useState(state.query ?? "");
   const [isHistoryOpen, setIsHistoryOpen] = useState(false);
   const view = useRef<EditorView | null>(null);
-  const history = useHistory(name);
-  const language = useLanguage(name);
-  const runs = useRuns(name);
+  const history = useHistory(target.key);
+  const language = useLanguage(target);
+  const runs = useRuns(target);
   const start = (isPlan: boolean): void => {
     const editor = view.current;
     if (editor === null) return;
@@ -86,7 +97,7 @@ function Database({ name }: { name: string }) {
   };
   return (
     <div className="sql-page">
-      <Relations database={name} onInsert={insert} />
+      <Relations target={target} onInsert={insert} />
       <div className="sql-main">
         <CodeEditor
           label="Statements"
@@ -98,7 +109,21 @@ function Database({ name }: { name: string }) {
             view.current = editor;
           }}
         />
-        <Toolbar text={text} runs={runs} onRun={start} onHistory={() => setIsHistoryOpen(true)} />
+        <Toolbar text={text} runs={runs} onRun={start}>
+          {target.isReadOnly ? (
+            <Badge variant="light" color="gray" radius="sm">
+              Read-only
+            </Badge>
+          ) : null}
+          <SaveButton text={text} history={history} />
+          <Button
+            variant="default"
+            leftSection={<IconHistory size={16} aria-hidden />}
+            onClick={() => setIsHistoryOpen(true)}
+          >
+            History
+          </Button>
+        </Toolbar>
         <Results runs={runs} />
       </div>
       {isHistoryOpen ? (
@@ -119,12 +144,12 @@ function Toolbar({
   text,
   runs,
   onRun,
-  onHistory,
+  children,
 }: {
   text: string;
   runs: Runs;
   onRun(isPlan: boolean): void;
-  onHistory(): void;
+  children: ReactNode;
 }) {
   const statements = useMemo(() => sqlStatements(text), [text]);
   const writes = statements.filter(({ kind }) => kind === "write").length;
@@ -152,9 +177,7 @@ function Toolbar({
       >
         Plan
       </Button>
-      <Button variant="default" leftSection={<IconHistory size={16} aria-hidden />} onClick={onHistory}>
-        History
-      </Button>
+      {children}
       {writes === 0 ? null : <WriteBadge>{writes === 1 ? "One write" : `${writes} writes`}</WriteBadge>}
       <Text size="xs" c="dimmed" visibleFrom="sm">
         <Kbd size="xs">Ctrl</Kbd> or <Kbd size="xs">⌘</Kbd> + <Kbd size="xs">Enter</Kbd> runs all, or what is selected
@@ -164,8 +187,8 @@ function Toolbar({
 }
 
 /** Returns SQLite's SQL, with completion of existing tables and columns. */
-function useLanguage(database: string) {
-  const { data } = useRelations(database);
+function useLanguage(target: SqlTarget) {
+  const { data } = useRelations(target);
   return useMemo(() => {
     const schema = Object.fromEntries(
       (data ?? []).map(({ name, columns }) => [name, columns.map((column) => column.name)]),

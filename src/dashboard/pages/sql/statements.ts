@@ -4,7 +4,9 @@ import { useQuery } from "@tanstack/react-query";
 import { useEffect, useRef, useState } from "react";
 import { type SqlPlace, type SqlStatement, sqlErrorPlace, sqlStatements } from "../../../client/admin/script.ts";
 import type { Sql } from "../../../client/admin/stores.ts";
+import { declaredAs, type Resources } from "../../api/resources.ts";
 import { messageOf, noteFailure, queries, server } from "../../api/server.ts";
+import type { SqlTarget } from "./target.tsx";
 
 /** Bound of the columns of tables and views that completion knows. */
 const SQL_COLUMNS_MAX = 5_000;
@@ -28,16 +30,36 @@ FROM sqlite_schema AS m JOIN pragma_table_info(m.name) AS c
 WHERE m.type IN ('table', 'view') AND m.name NOT LIKE 'sqlite\\_%' ESCAPE '\\' AND m.name <> '_platform_commit'
 ORDER BY m.name, c.cid LIMIT ${SQL_COLUMNS_MAX}`;
 
-const relationsKey = (database: string): readonly string[] => ["sql", database, "relations"];
+const relationsKey = ({ key }: SqlTarget): readonly string[] => ["sql", key, "relations"];
 
-/** Returns the tables and views of a database with their columns. */
-export const useRelations = (database: string) =>
+/** Column of a table without a schema that has the fields of a record. */
+const DOCUMENT: Relation["columns"][number] = { name: "_platform_document", type: "json" };
+
+/** Returns the stored tables of a namespace as the config declares them. */
+function declaredRelations({ namespaces }: Resources, namespace: string): Relation[] {
+  const tables = Object.entries(declaredAs(namespaces, namespace)?.tables ?? {});
+  return tables
+    .filter(([, { view }]) => view !== true)
+    .map(([name, { fields, schemaless }]) => {
+      const columns = Object.entries(fields).map(([field, { type }]) => ({ name: field, type }));
+      return { name, kind: "table", columns: schemaless ? [...columns, DOCUMENT] : columns };
+    });
+}
+
+/** Returns the tables and views of a database, or the tables of a namespace, with their columns. */
+export const useRelations = (target: SqlTarget) =>
   useQuery({
-    queryKey: relationsKey(database),
-    queryFn: async () => {
-      const { results } = await server
-        .sql(database)
-        .query<{ relation: string; kind: Relation["kind"]; name: string; type: string }>(RELATIONS);
+    queryKey: relationsKey(target),
+    queryFn: async (): Promise<readonly Relation[]> => {
+      if (target.namespace !== null) {
+        return declaredRelations(await server.request<Resources>("GET", "/api/admin/resources"), target.namespace);
+      }
+      const { results } = await target.sql.query<{
+        relation: string;
+        kind: Relation["kind"];
+        name: string;
+        type: string;
+      }>(RELATIONS);
       const relations = Map.groupBy(results, ({ relation }) => relation);
       return Array.from(
         relations,
@@ -109,7 +131,7 @@ const NOTHING: Run = { total: 0, outcomes: [], cancel: null };
  * Returns the last run on a database, and which of its results is shown. Leaving the page cancels it, as nobody would see its
  * outcome.
  */
-export function useRuns(database: string) {
+export function useRuns(target: SqlTarget) {
   const [run, setRun] = useState(NOTHING);
   const [chosen, choose] = useState(0);
   const leave = useRef<Run["cancel"]>(null);
@@ -129,7 +151,7 @@ export function useRuns(database: string) {
     showMark(editor, null);
     choose(0);
     show(cancel);
-    const ended = runStatements(server.sql(database), wanted, {
+    const ended = runStatements(target.sql, wanted, {
       isPlan,
       signal: aborting.signal,
       onOutcome(outcome) {
@@ -142,7 +164,7 @@ export function useRuns(database: string) {
     void ended.then(() => {
       show(null);
       const isWrite = !isPlan && wanted.some(({ kind }) => kind === "write");
-      if (isWrite) void queries.invalidateQueries({ queryKey: relationsKey(database) });
+      if (isWrite) void queries.invalidateQueries({ queryKey: relationsKey(target) });
     });
     return true;
   };

@@ -7,6 +7,7 @@ import { useResources } from "../../api/resources.ts";
 import { messageOf, queries, server } from "../../api/server.ts";
 import { useRights } from "../../api/session.tsx";
 import { Confirm } from "../../parts/confirm.tsx";
+import { download } from "../../parts/download.ts";
 import { timeText } from "../../parts/format.tsx";
 import { Json } from "../../parts/json.tsx";
 import { Page, Section, usePathParameters } from "../../parts/page.tsx";
@@ -96,7 +97,6 @@ function Actions({ user }: { user: AdminUser }) {
   });
   const exporting = useMutation({
     async mutationFn() {
-      const { download } = await import("../tables/transfer/export.ts");
       const path = `/api/auth/admin/users/${encodeURIComponent(user.id)}/export`;
       const text = JSON.stringify(await server.request<unknown>("GET", path), null, 2);
       download(new Blob([text], { type: "application/json" }), `${user.id}.json`);

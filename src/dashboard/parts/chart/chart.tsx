@@ -4,6 +4,7 @@ import type { RequestPoint } from "../../../client/admin/index.ts";
 import { millisText, numberText, timeText } from "../format.tsx";
 import { Wide } from "../list/list.tsx";
 import { CHART_HEIGHT_PX, type ChartData, colourOf } from "./data.ts";
+import { giveLanguage } from "./language.ts";
 
 /** Bound of the rows in a chart's table. */
 const CHART_TABLE_ROWS_MAX = 120;
@@ -12,18 +13,6 @@ const Drawing = lazy(() => {
   giveLanguage();
   return import("./drawing.tsx");
 });
-
-/**
- * Overrides an invalid `navigator.language`. uPlot formats by it when it is loaded, and throws for an invalid name: Chromium on a
- * system without a language reports `en-US@posix`.
- */
-function giveLanguage(): void {
-  try {
-    Intl.getCanonicalLocales(navigator.language);
-  } catch {
-    Object.defineProperty(navigator, "language", { value: "en", configurable: true });
-  }
-}
 
 /**
  * Line chart of series over the same times, with their latest values or those under the pointer. The numbers are available as a

@@ -3,6 +3,7 @@ import { notifications } from "@mantine/notifications";
 import { lazy, Suspense, useRef, useState } from "react";
 import type { TableSchema } from "../../../api/resources.ts";
 import { messageOf } from "../../../api/server.ts";
+import { download } from "../../../parts/download.ts";
 import { numberText } from "../../../parts/format.tsx";
 import { IconDotsVertical, IconDownload, IconUpload } from "../../../parts/icons.tsx";
 import { Loading } from "../../../parts/states.tsx";
@@ -97,7 +98,7 @@ function useExport(about: Pick<TransferProps, "address" | "schema" | "listing">)
     running.current = controller;
     setProgress({ count: 0, total: null });
     try {
-      const { exportRecords, download } = await import("./export.ts");
+      const { exportRecords } = await import("./export.ts");
       const onProgress = (count: number, total: number | null): void => setProgress({ count, total });
       const { blob, count } = await exportRecords(server, about, format, { signal: controller.signal, onProgress });
       download(blob, `${about.address.table}.${format}`);
