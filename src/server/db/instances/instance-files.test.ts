@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, spyOn, test } from "bun:test";
 import { AsyncLocalStorage } from "node:async_hooks";
-import fs, { mkdtempSync, rmSync } from "node:fs";
+import fs, { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { testClock } from "../../../../tests/support/clock.ts";
@@ -250,6 +250,34 @@ test("[DB105] hundreds of first writes at once make their files over many turns,
   await Promise.all(writes);
   expect(written.length).toBe(200);
   await many.close();
+});
+
+test("[DB366] a first write asks the file system once in a turn whether its instance is there", async () => {
+  const clubs = createInstanceFiles(engine, {
+    directory: join(directory, "asked"),
+    bounds: boundsOf(100),
+    declaration,
+  });
+  try {
+    expect(clubs.exists("other")).toBe(false);
+    mkdirSync(join(directory, "asked"), { recursive: true });
+    writeFileSync(join(directory, "asked", "other.db"), "");
+    expect(clubs.exists("other")).toBe(false);
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(clubs.exists("other")).toBe(true);
+    // In the turn in which it is made, it is there.
+    expect(clubs.exists("made")).toBe(false);
+    const file = clubs.get("made", { create: true });
+    await file?.write((tx) => {
+      tx.query("INSERT INTO items VALUES ('a')").run();
+      tx.change({ table: "items", id: "a", before: null, after: { id: "a" } });
+    });
+    expect(clubs.exists("made")).toBe(true);
+    expect(await clubs.delete("made")).toBe(true);
+    expect(clubs.exists("made")).toBe(false);
+  } finally {
+    await clubs.close();
+  }
 });
 
 test("[DB105] first writes that wait for their files have the origin of who asked for them", async () => {

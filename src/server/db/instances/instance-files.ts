@@ -118,6 +118,8 @@ class Instances implements InstanceFiles, InstanceUses {
   readonly #beginning = new Set<string>();
   /** Counts of creations by creator; null: they are not counted. */
   readonly #creating: CountedCreations | null;
+  /** Instances without a file, as far as this turn of the event loop has asked. */
+  readonly #missing = new Set<string>();
   readonly #deletions = new Deletions();
   readonly #replacing: Replacing;
   readonly #catchingUp: CatchingUp;
@@ -168,7 +170,13 @@ class Instances implements InstanceFiles, InstanceUses {
 
   exists(instanceId: string): boolean {
     if (this.#deleting.has(instanceId)) return false;
-    return this.#open.has(instanceId) || existsSync(this.#pathOf(instanceId));
+    if (this.#open.has(instanceId)) return true;
+    if (this.#missing.has(instanceId)) return false;
+    if (existsSync(this.#pathOf(instanceId))) return true;
+    // A first write asks several times. Only this process makes files, and none without `#openFile`.
+    if (this.#missing.size === 0) setImmediate(() => this.#missing.clear());
+    this.#missing.add(instanceId);
+    return false;
   }
 
   get(
@@ -354,6 +362,7 @@ class Instances implements InstanceFiles, InstanceUses {
   }
 
   #openFile(instanceId: string): OpenedFile {
+    this.#missing.delete(instanceId);
     // Waiting work may be admitted before the deletion refuses it.
     if (this.#deleting.has(instanceId)) throw deleted(instanceId);
     this.#unfit.refuseKnown(instanceId);
