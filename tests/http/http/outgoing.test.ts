@@ -27,6 +27,8 @@ const REFUSED: Readonly<Record<string, Alteration>> = {
   "is too long": async (answer) => withBody(answer, (await answer.text()) + PADDING),
   "is too long without its gzip": async (answer) =>
     withBody(answer, gzipSync((await answer.text()) + PADDING), { "content-encoding": "gzip" }),
+  "nests too deep": async (answer) =>
+    withBody(answer, (await answer.text()).replace("{", `{"more":${"[".repeat(70)}${"]".repeat(70)},`)),
   "is in an unknown coding": async (answer) =>
     withBody(answer, gzipSync(await answer.text()), { "content-encoding": "gzip, gzip" }),
   "does not end": () => {

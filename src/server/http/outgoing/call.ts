@@ -3,6 +3,7 @@ import { isIP } from "node:net";
 import { promisify } from "node:util";
 import { brotliDecompress, unzip } from "node:zlib";
 import { unlessAborted } from "../../../kernel/time/deadline.ts";
+import { JsonScan } from "../bodies/json-scan.ts";
 import { HOST_KNOWN_MS, HOSTS_KNOWN_MAX } from "../limits.ts";
 
 /** A request to another server. `signal` bounds its time, up to the last byte of the answer that is read. */
@@ -29,7 +30,7 @@ export interface OutgoingAnswer {
   read(bounds: { maxBytes: number; until?: AbortSignal }): Promise<Beginning>;
   /**
    * Reads the answer with its body decoded, which has at most `maxBytes` bytes both as sent and decoded. Errors: a longer or
-   * truncated body; a content coding other than gzip, deflate and br; the signal's reason.
+   * truncated body; JSON beyond the bounds of a request's; a content coding other than gzip, deflate and br; the signal's reason.
    */
   whole(bounds: { maxBytes: number }): Promise<Response>;
   /** Abandons the body. */
@@ -42,6 +43,7 @@ const DECODERS: Readonly<Record<string, (bytes: Uint8Array, options: { maxOutput
     deflate: promisify(unzip),
     br: promisify(brotliDecompress),
   };
+const [SPACE, OPENING_BRACKET, OPENING_BRACE] = [0x20, 0x5b, 0x7b];
 const BODILESS: ReadonlySet<number> = new Set([204, 205, 304]);
 
 /**
@@ -68,6 +70,7 @@ export async function outgoingCall(url: string, request: OutgoingRequest): Promi
       if (isCut) throw new Error(`${host} answered more than ${maxBytes} bytes`);
       const headers = new Headers(response.headers);
       const decoded = await decode(bytes, { host, headers, maxBytes });
+      requireFlat(decoded, host);
       for (const name of ["content-encoding", "content-length", "transfer-encoding"]) headers.delete(name);
       return new Response(BODILESS.has(status) ? null : decoded, { status, headers });
     },
@@ -110,6 +113,17 @@ export async function beginningOf(
   }
   const bytes = new Uint8Array(Buffer.concat(chunks).subarray(0, maxBytes));
   return { bytes, isCut: length > maxBytes || until?.aborted === true || cause !== undefined, cause };
+}
+
+/** Refuses JSON that nests deeper than a request's may: half a megabyte of brackets holds the parser for a quarter of a second. */
+function requireFlat(bytes: Uint8Array, host: string): void {
+  const first = bytes.find((byte) => byte > SPACE);
+  if (first !== OPENING_BRACKET && first !== OPENING_BRACE) return;
+  try {
+    new JsonScan({ areValuesCounted: true }).take(bytes);
+  } catch (cause) {
+    throw new Error(`${host} answered JSON with too many levels or values`, { cause });
+  }
 }
 
 /** Decodes a body. Servers are asked for `identity`; some encode regardless. */
