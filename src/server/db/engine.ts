@@ -108,8 +108,14 @@ class Engine implements StorageEngine {
   }
 
   gate(sqlite: Database, { isRewritten }: { isRewritten: boolean }): CommitGate {
-    const { clock, ids = systemIds } = this.#options;
-    return new CommitGate(sqlite, { order: this.#order, clock, ids, isRewritten });
+    const { clock, ids = systemIds, capture } = this.#options;
+    const gate = new CommitGate(sqlite, { order: this.#order, clock, ids, isRewritten });
+    let { number } = gate;
+    gate.onCommitted = () => {
+      if (gate.number !== number) capture?.unread();
+      number = gate.number;
+    };
+    return gate;
   }
 
   paths(): string[] {

@@ -413,7 +413,7 @@ export class SimulatedServer {
       disk: this.#disk(),
       tables,
       plain: () => ({ collect: async () => [] }),
-      contents: () => ({ add() {}, settle: async () => {}, reconcile: async () => {}, missing: [] }),
+      contents: () => ({ add() {}, settle: async () => {}, reconcile: async () => {}, missing: [], lag: null }),
       clock: { now: () => this.now, after: () => () => {} },
       ids: { uuid: () => this.#uuid(), secret: () => this.#uuid() },
       mergedSpansMs: MERGED_SPANS_MS,

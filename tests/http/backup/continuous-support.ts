@@ -50,8 +50,8 @@ export async function continuousOf(platform: TestPlatform): Promise<Continuous> 
 }
 
 /**
- * Resolves when a pass has stored everything that was committed before the call. The first one that ends may have begun before, and files
- * of d1 are not counted in the lag: the second one has all.
+ * Resolves when a pass has stored everything that was committed before the call. The first one that ends may have begun before: the
+ * second one has all.
  */
 export async function untilStored(platform: TestPlatform): Promise<void> {
   const since = Date.now();

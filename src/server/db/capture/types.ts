@@ -48,4 +48,6 @@ export interface CommitCapture {
   opening(path: string): FileCapture;
   /** Takes note that a closed file is about to be removed. */
   removing(path: string): void;
+  /** Takes note of a commit whose frames nobody reads: that of a database that the engine has not opened. */
+  unread(): void;
 }

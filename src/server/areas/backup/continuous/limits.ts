@@ -39,6 +39,8 @@ export const RETENTION_SLACK_MS = HOUR_MS;
 /** Bytes up to which the hashes of an open file are kept with every pass, and how often larger ones are. */
 export const TABLE_SAVED_AT_ONCE_BYTES = 256 * 1024;
 export const TABLE_SAVED_EVERY_MS = MINUTE_MS;
+/** Bytes of records after which the storing process collects memory. */
+export const COLLECT_BYTES = 4 * 1024 ** 2;
 /** Time of a pass for comparing files, after which what was found is stored first. */
 export const SCAN_PASS_MS = 5 * SECOND_MS;
 /** Pause between two passes while something waits for the next one. */

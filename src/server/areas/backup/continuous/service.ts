@@ -27,7 +27,7 @@ import { Verifier } from "./verify/verifier.ts";
 /** Status of the continuous backup. */
 export interface ContinuousState {
   ok: boolean;
-  /** Age of the oldest commit that is not in the store; 0: all are. */
+  /** Age of the oldest commit, or content of a bucket, that is not in the store; 0: all are. */
   lagMs: number;
   lagBytes: number;
   /** Time at which a pass last brought everything to the store; null: not since the start. */
@@ -59,6 +59,12 @@ export class ContinuousBackup {
   readonly #verifier: Verifier;
   /** Files of records that are not in the store yet, oldest first. */
   #waiting: SpooledFile[] = [];
+  /** Time since which files wait that have to be compared first; null: none does. */
+  #comparingSince: Millis | null = null;
+  /** Contents of buckets that are not in the store, as of the last pass; null: all are. */
+  #contents: PassAnswer["contents"] = null;
+  /** Whether a part of the last pass has to be tried again. */
+  #hasProblems = false;
   #hasStored = false;
   #isDisplaced = false;
   /** Whether the place belongs to another data directory, or its store takes writes whose condition is not met. */
@@ -125,14 +131,17 @@ export class ContinuousBackup {
 
   get state(): ContinuousState {
     const { spool, clock } = this.#deps;
-    const oldest = this.#waiting[0]?.firstAt ?? spool.firstAt;
-    const lagMs = oldest === null ? 0 : Math.max(0, clock.now() - oldest);
-    const isLate = this.#failedInARow > 0 && lagMs > LAG_INTERVALS_MAX * this.#settings.everyMs;
+    const oldest = [this.#waiting[0]?.firstAt ?? spool.firstAt, this.#comparingSince, this.#contents?.since ?? null]
+      .filter((since) => since !== null)
+      .reduce((least, since) => Math.min(least, since), clock.now());
+    const lagMs = clock.now() - oldest;
+    const isFailing = this.#failedInARow > 0 || this.#hasProblems;
+    const isLate = isFailing && lagMs > LAG_INTERVALS_MAX * this.#settings.everyMs;
     const { verifiedAt, failure } = this.#verifier;
     return {
       ok: !(isLate || this.#isDisplaced || this.#isRefused || spool.isLost || failure !== null),
       lagMs,
-      lagBytes: spool.waitingBytes,
+      lagBytes: spool.waitingBytes + (this.#contents?.bytes ?? 0),
       lastAt: this.#lastAt,
       verifiedAt,
       verified: failure !== null ? false : verifiedAt === null ? null : true,
@@ -199,6 +208,9 @@ export class ContinuousBackup {
     const of = { settings: this.#settings, takeOver, isFirst, verifiedAt };
     const request = { ...of, files, skipped, cut, isLosing, isLast };
     const answer = await this.#run(request);
+    this.#comparingSince = answer.hasMore ? (this.#comparingSince ?? files[0]?.firstAt ?? cut.at) : null;
+    this.#contents = answer.contents;
+    this.#hasProblems = answer.problems.length > 0;
     for (const file of files) spool.done(file);
     this.#waiting = this.#waiting.slice(files.length);
     this.#hasStored = true;

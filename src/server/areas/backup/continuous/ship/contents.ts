@@ -1,4 +1,4 @@
-import { createReadStream, existsSync } from "node:fs";
+import { createReadStream, existsSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { reasonOf } from "../../../../../kernel/errors.ts";
 import { scanFiles } from "../../layout.ts";
@@ -23,6 +23,8 @@ export class Contents {
   readonly #deps: { dataDirectory: string; store: Store; archive: Archive };
   readonly #waiting = new Set<string>();
   readonly #running = new Map<string, Promise<void>>();
+  /** Time and size of each content that is not in the store yet. */
+  readonly #late = new Map<string, { since: number; bytes: number }>();
   #failure: string | null = null;
 
   constructor(deps: { dataDirectory: string; store: Store; archive: Archive }) {
@@ -34,8 +36,23 @@ export class Contents {
     return [...this.#waiting, ...this.#running.keys()];
   }
 
+  /** How far the store is behind: time of the oldest content that it lacks, and bytes of all of them; null: it has them all. */
+  get lag(): { since: number; bytes: number } | null {
+    if (this.#late.size === 0) return null;
+    const lag = { since: Number.POSITIVE_INFINITY, bytes: 0 };
+    for (const { since, bytes } of this.#late.values()) {
+      lag.since = Math.min(lag.since, since);
+      lag.bytes += bytes;
+    }
+    return lag;
+  }
+
   /** Takes note of a content that was stored locally. */
-  add(path: string): void {
+  add(path: string, at: number): void {
+    if (!this.#late.has(path)) {
+      const file = statSync(join(this.#deps.dataDirectory, path), { throwIfNoEntry: false });
+      this.#late.set(path, { since: at, bytes: file?.size ?? 0 });
+    }
     if (!this.#running.has(path)) this.#waiting.add(path);
     this.#start();
   }
@@ -65,7 +82,7 @@ export class Contents {
     }
     archive.manifest.gone = [...gone];
     for (const { path, kind } of scanFiles(dataDirectory, FOLDER)) {
-      if (kind === "object" && !stored.has(path)) this.add(path);
+      if (kind === "object" && !stored.has(path)) this.add(path, now);
     }
   }
 
@@ -74,9 +91,13 @@ export class Contents {
       if (this.#running.size >= AT_ONCE || this.#failure !== null) return;
       this.#waiting.delete(path);
       const stored = this.#store(path)
+        .then(() => void this.#late.delete(path))
         .catch((cause: unknown) => {
           // One that the server has removed is needed by no later moment.
-          if (!existsSync(join(this.#deps.dataDirectory, path))) return;
+          if (!existsSync(join(this.#deps.dataDirectory, path))) {
+            this.#late.delete(path);
+            return;
+          }
           this.#waiting.add(path);
           this.#failure = reasonOf(cause);
         })

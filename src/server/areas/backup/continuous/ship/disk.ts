@@ -41,7 +41,7 @@ export interface ShipParts {
   disk: ShipDisk;
   tables: Pick<HashTables, "read" | "save" | "forget">;
   plain: (archive: Archive) => Pick<PlainFiles, "collect">;
-  contents: (archive: Archive) => Pick<Contents, "add" | "settle" | "reconcile" | "missing">;
+  contents: (archive: Archive) => Pick<Contents, "add" | "settle" | "reconcile" | "missing" | "lag">;
 }
 
 export function partsOf({ dataDirectory, to }: { dataDirectory: string; to: StorePlace }, clock: Clock): ShipParts {

@@ -73,6 +73,8 @@ export interface PassAnswer {
   uploads: number;
   /** Whether something waits for the next pass. */
   hasMore: boolean;
+  /** Contents of buckets that are not in the store; null: all are. */
+  contents: { since: number; bytes: number } | null;
   /** Files of which commits were missed, and that are copied anew. */
   broken: string[];
   /** Problems of steps that will be tried again. */
@@ -211,7 +213,7 @@ export class Shipper {
     const { verifiedAt } = manifest;
     const isComplete = manifest.from !== null;
     const [uploads, broken, problems, notice] = [this.#uploads, this.#broken, this.#problems, this.#notice];
-    return { uploads, hasMore, broken, problems, notice, verifiedAt, isComplete };
+    return { uploads, hasMore, contents: this.#contents.lag, broken, problems, notice, verifiedAt, isComplete };
   }
 
   /** Takes the records of one file. */
@@ -227,7 +229,7 @@ export class Shipper {
     const left = new Set(skipped.map((path) => relative(settings.dataDirectory, path).split(sep).join("/")));
     for (const { record, content } of this.#deps.disk.records(file)) {
       if (left.has(`${record.path}${ENDING}`)) continue;
-      if (record.type === "content") this.#contents.add(record.path);
+      if (record.type === "content") this.#contents.add(record.path, cut.at);
       else this.#tracked.take(record, content);
       if (this.#builder.bytes > SEGMENT_MAX_BYTES) await this.#flush(cut);
     }
@@ -430,7 +432,7 @@ function containerOf(description: object): { content: Uint8Array<ArrayBuffer>; s
   return { content: new Uint8Array(Buffer.concat(chunks)), sha256 };
 }
 
-const emptyManifest = (): Manifest => ({
+export const emptyManifest = (): Manifest => ({
   format: FORMAT,
   version: FORMAT_VERSION,
   platform: VERSION,
