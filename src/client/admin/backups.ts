@@ -38,10 +38,47 @@ export interface BackupList {
   schedule: string | null;
   /** Number of newest backups that are kept. */
   keep: number;
+  /** Whether there is a continuous backup as well; false in a drill. */
+  continuous: boolean;
   /** Backups, newest first. */
   backups: Backup[];
   /** Runs, newest first. */
   runs: BackupRun[];
+}
+
+/** Moments that can be restored. Times are ISO 8601. */
+export interface BackupHistory {
+  /** Times in which there are moments, oldest first: one for all files; of one, each time that it was made. */
+  spans: { from: string; to: string }[];
+  /** Times in them of which moments are missing: the newest 100, oldest first. */
+  gaps: { from: string; to: string; file: string; reason: "full" | "store_ahead" | "replaced" | "unread" }[];
+  /** Full copies by minute: the newest 200, oldest first. */
+  copies: { at: string; files: number; bytes: number }[];
+  /** Number of databases that are not removed. */
+  files: number;
+  /** Bytes of all copies and entries. */
+  bytes: number;
+}
+
+/** State of the continuous backup. */
+export interface ContinuousBackup {
+  /** Human-readable description of where it is stored. */
+  place: string;
+  everyMs: number;
+  keepDays: number;
+  ok: boolean;
+  /** Age of the oldest commit or content that is not in the store; 0: all are. */
+  lagMs: number;
+  lagBytes: number;
+  /** Time at which everything was last brought to the store; null: not since the start. */
+  lastAt: string | null;
+  verifiedAt: string | null;
+  /** Whether the last verification succeeded; null: there was none. */
+  verified: boolean | null;
+  /** A problem, or why there is no history. */
+  message: string | null;
+  /** Moments that can be restored; null: the place cannot be read, or the first copies are not complete. */
+  history: BackupHistory | null;
 }
 
 export interface AdminBackups {
@@ -58,6 +95,13 @@ export interface AdminBackups {
   verify(name: string, options?: { signal?: AbortSignal }): Promise<BackupRun>;
   /** Returns an address from which a browser can download the backup, once, within a minute. */
   link(name: string): Promise<string>;
+  /**
+   * Returns how far the continuous backup is, and what can be restored; `file`: of one database, such as `workspaces/w42`. Errors:
+   * `not_found` without a continuous backup and for an unknown file, `unavailable` in a drill.
+   */
+  continuous(options?: { file?: string }): Promise<ContinuousBackup>;
+  /** Begins a verification of the continuous backup. Errors: as `continuous`; `conflict` while one runs. */
+  verifyContinuous(): Promise<void>;
   /** Streams the bytes of a backup. Errors: `not_found`. */
   download(name: string, options?: { signal?: AbortSignal }): Promise<ReadableStream<Uint8Array>>;
 }
@@ -89,6 +133,10 @@ export function createBackups({ request, url }: Transport, runtime: Runtime): Ad
     async link(name) {
       const { path } = await request<{ path: string }>("POST", `${pathOf(name)}/link`);
       return url(path);
+    },
+    continuous: (options = {}) => request<ContinuousBackup>("GET", `${BACKUPS}/continuous`, { query: { ...options } }),
+    async verifyContinuous() {
+      await request("POST", `${BACKUPS}/continuous/verify`);
     },
     async download(name, { signal } = {}) {
       const path = pathOf(name);

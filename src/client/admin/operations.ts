@@ -58,6 +58,13 @@ export interface InstanceEntry {
   writtenAt: string;
 }
 
+/** Moment of a restored instance, and the numbers of records by table. */
+export interface InstanceRestore {
+  at: string;
+  /** `then`: at that moment; `now`: before the restore. */
+  tables: Record<string, { then: number; now: number }>;
+}
+
 export interface Instances {
   /** Returns instances, ordered by id. */
   list(options?: {
@@ -67,6 +74,11 @@ export interface Instances {
   }): Promise<{ items: InstanceEntry[]; cursor: string | null }>;
   /** Deletes an instance with all of its records. */
   delete(id: string): Promise<void>;
+  /**
+   * Gives an instance, a deleted one too, the content of a moment (ISO 8601 with a zone) from the continuous backup. `preview`: only
+   * counts. For the root key. Errors: `not_found` for an unknown instance or moment, `conflict` while it is restored, `unavailable`.
+   */
+  restore(id: string, options: { at: string; preview?: boolean }): Promise<InstanceRestore>;
 }
 
 export function createJobs({ request }: Transport): AdminJobs {
@@ -102,6 +114,8 @@ export function createInstances({ request }: Transport, namespace: string): Inst
     async delete(id) {
       await request("DELETE", `${path}/${encodeURIComponent(id)}`);
     },
+    restore: (id, options) =>
+      request<InstanceRestore>("POST", `${path}/${encodeURIComponent(id)}/restore`, { body: options }),
   };
 }
 

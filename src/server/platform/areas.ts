@@ -329,6 +329,7 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
     const area = createBackupsArea({
       ...base,
       config: scheduledBackups(config.backups),
+      isContinuous: config.backups?.continuous !== undefined,
       schedules,
       queue,
       principals: areas.access.principals,

@@ -8,6 +8,7 @@ import { Ago, bytesText } from "../../parts/format.tsx";
 import { DataTable } from "../../parts/list/data-table.tsx";
 import { Section } from "../../parts/page.tsx";
 import { Empty, Loadable } from "../../parts/states.tsx";
+import { Continuous } from "./continuous.tsx";
 
 /** Polling interval of backups. */
 const BACKUPS_EVERY_MS = 3_000;
@@ -30,8 +31,9 @@ export function Backups() {
   const making = useAct(() => server.backups.create(), "The backup is made");
   return (
     <Loadable query={list}>
-      {({ place, schedule, keep, backups, runs }) => (
+      {({ place, schedule, keep, continuous, backups, runs }) => (
         <Stack gap="md">
+          {continuous ? <Continuous /> : null}
           <Section
             title="Backups"
             actions={

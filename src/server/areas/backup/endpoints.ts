@@ -44,6 +44,7 @@ const Listing = Type.Object(
     place: Type.String({ description: "Where they are stored, in words" }),
     schedule: nullable(Type.String()),
     keep: Type.Integer({ description: "The newest backups that are kept" }),
+    continuous: Type.Boolean({ description: "Whether there is a continuous backup as well; false in a drill" }),
     backups: Type.Array(Backup, { description: "Newest first" }),
     runs: Type.Array(RunRecord, { description: "Since the start, newest first" }),
   },
@@ -59,7 +60,7 @@ const requireRight = (principal: Principal, action: Action): void =>
 interface EndpointDeps {
   service: BackupsService;
   links: Links;
-  config: Pick<ScheduledBackupsConfig, "keep"> & { schedule: string | null };
+  config: Pick<ScheduledBackupsConfig, "keep"> & { schedule: string | null; continuous: boolean };
   /** Writes an entry of the audit log, and resolves when it is on disk. */
   audit(change: { action: string; target: string; after?: unknown }): Promise<void>;
 }
@@ -68,7 +69,7 @@ export function backupEndpoints(deps: EndpointDeps): readonly Endpoint[] {
   return [...readEndpoints(deps), ...runEndpoints(deps), ...downloadEndpoints(deps)];
 }
 
-function readEndpoints({ service, config: { schedule, keep } }: EndpointDeps): readonly Endpoint[] {
+function readEndpoints({ service, config: { schedule, keep, continuous } }: EndpointDeps): readonly Endpoint[] {
   const list = endpoint(
     "GET /api/admin/backups",
     {
@@ -84,7 +85,7 @@ function readEndpoints({ service, config: { schedule, keep } }: EndpointDeps): r
       query();
       const backups = await service.list();
       const place = service.destination.name;
-      return { place, schedule, keep, backups: backups.map(backupOf), runs: service.runs().map(runOf) };
+      return { place, schedule, keep, continuous, backups: backups.map(backupOf), runs: service.runs().map(runOf) };
     },
   );
   const run = endpoint(

@@ -46,6 +46,8 @@ export interface BackupsArea {
 export interface BackupsAreaDeps {
   /** Config; undefined: no scheduled backups, and requested ones are stored in the data directory. */
   config: ScheduledBackupsConfig | undefined;
+  /** Whether the config declares a continuous backup as well. */
+  isContinuous: boolean;
   /** A drill makes no backups, as they would replace those of the server. */
   isDrill: boolean;
   /** Whether to take the destination over from another data directory. */
@@ -107,7 +109,7 @@ export function createBackupsArea(deps: BackupsAreaDeps): BackupsArea {
     endpoints: backupEndpoints({
       service,
       links: createLinks(deps),
-      config: { schedule: config?.schedule ?? null, keep: place.keep },
+      config: { schedule: config?.schedule ?? null, keep: place.keep, continuous: deps.isContinuous && !isDrill },
       audit: (change) => deps.audit.record(change),
     }),
     load,

@@ -50,7 +50,9 @@ const FullHealth = Type.Object(
         backup: figures({ lastAt: Time, verifiedAt: Time }),
         continuous: Type.Optional(
           figures({
-            lagMs: Type.Integer({ description: "Age of the oldest commit or content that is not in the store; 0: all are" }),
+            lagMs: Type.Integer({
+              description: "Age of the oldest commit or content that is not in the store; 0: all are",
+            }),
             lagBytes: Type.Integer(),
             lastAt: Time,
             verifiedAt: Time,

@@ -1,6 +1,7 @@
 import { Type } from "typebox";
 import type { Clock } from "../../../../kernel/clock.ts";
 import { AppError, badField, notFound } from "../../../../kernel/errors.ts";
+import { nullable } from "../../../../kernel/schema/types.ts";
 import { isoTime } from "../../../../kernel/time/iso-datetime.ts";
 import { requireServiceKey } from "../../../access/service-key-right.ts";
 import { type Endpoint, endpoint } from "../../../http/endpoint.ts";
@@ -8,20 +9,60 @@ import { Reply } from "../../../http/reply.ts";
 import { momentIn } from "./restore/moment.ts";
 import type { TenantRestores } from "./restore/tenants.ts";
 import type { ContinuousBackup } from "./service.ts";
+import { openStore } from "./store/store.ts";
 
 const TAG = "Administration";
 const Time = Type.String({ format: "date-time" });
 
 interface EndpointDeps {
   /** null: none is declared, or this is a drill. */
-  backup: Pick<ContinuousBackup, "verify"> | null;
+  backup: Pick<ContinuousBackup, "verify" | "state" | "settings" | "place"> | null;
   /** null: as `backup`. */
-  restores: Pick<TenantRestores, "restore"> | null;
+  restores: Pick<TenantRestores, "restore" | "timeline"> | null;
   isDrill: boolean;
   clock: Clock;
   /** Writes an entry of the audit log, and resolves when it is on disk. */
   audit: { record(change: { action: string; target: string; after?: unknown }): Promise<void> };
 }
+
+const Span = { from: Time, to: Time };
+const Shown = Type.Object(
+  {
+    place: Type.String({ description: "Where it is stored, in words" }),
+    everyMs: Type.Integer(),
+    keepDays: Type.Integer(),
+    ok: Type.Boolean(),
+    lagMs: Type.Integer({ description: "Age of the oldest commit or content that is not in the store; 0: all are" }),
+    lagBytes: Type.Integer(),
+    lastAt: nullable(Time),
+    verifiedAt: nullable(Time),
+    verified: nullable(Type.Boolean({ description: "Whether the last verification succeeded; null: there was none" })),
+    message: nullable(Type.String({ description: "A problem, or why there is no history" })),
+    history: nullable(
+      Type.Object(
+        {
+          spans: Type.Array(Type.Object(Span), {
+            description:
+              "Times in which there are moments, oldest first: one for all files; of one, each time that it was made",
+          }),
+          gaps: Type.Array(Type.Object({ ...Span, file: Type.String(), reason: Type.String() }), {
+            description: "Times in them of which moments are missing: the newest 100, oldest first",
+          }),
+          copies: Type.Array(Type.Object({ at: Time, files: Type.Integer(), bytes: Type.Integer() }), {
+            description: "Full copies by minute: the newest 200, oldest first",
+          }),
+          files: Type.Integer({ description: "Databases that are not removed" }),
+          bytes: Type.Integer({ description: "Bytes of all copies and entries" }),
+        },
+        {
+          description:
+            "Moments that can be restored; null: the place cannot be read, or the first copies are not complete",
+        },
+      ),
+    ),
+  },
+  { description: "How far it is, and what can be restored" },
+);
 
 const Restored = Type.Object(
   {
@@ -64,8 +105,49 @@ export function continuousEndpoints(deps: EndpointDeps): readonly Endpoint[] {
       return new Reply(202, { startedAt: isoTime(clock.now()) });
     },
   );
-  return [verify, restoreEndpoint(deps)];
+  return [stateEndpoint(deps), verify, restoreEndpoint(deps)];
 }
+
+function stateEndpoint({ backup, restores, isDrill, clock }: EndpointDeps): Endpoint {
+  return endpoint(
+    "GET /api/admin/backups/continuous",
+    {
+      tag: TAG,
+      summary: "Get how far the continuous backup is, and what can be restored",
+      description:
+        "Of one database with `file`. 404 without `backups.continuous` and for an unknown `file`, 503 in a drill.",
+      caller: "serviceKey",
+      place: "core",
+      query: {
+        file: Type.Optional(
+          Type.String({
+            description: "Path of a database without `.db`; `databases/` may be left out: `workspaces/w42`",
+          }),
+        ),
+      },
+      answers: { 200: Shown },
+      errors: [404, 503],
+    },
+    async ({ principal, query }) => {
+      requireServiceKey(principal, ["backups", "*", "*", "read"]);
+      const { file = null } = query();
+      if (isDrill) throw new AppError(503, "This server runs as a drill: it reads no continuous backup");
+      if (backup === null || restores === null) throw notFound("The config declares no backups.continuous");
+      const found = await restores.timeline(file).catch((cause: unknown) => {
+        if (cause instanceof AppError && cause.status === 503) return cause.message;
+        throw cause;
+      });
+      const [history, reason] = typeof found === "string" ? [null, found] : [found, null];
+      const { ok, lagMs, lagBytes, lastAt, verifiedAt, verified, message } = backup.state;
+      const place = openStore(backup.place, clock).name;
+      const times = { lastAt: timeOf(lastAt), verifiedAt: timeOf(verifiedAt) };
+      const state = { ok, lagMs, lagBytes, ...times, verified, message: message ?? reason };
+      return { place, ...backup.settings, ...state, history };
+    },
+  );
+}
+
+const timeOf = (at: number | null): string | null => (at === null ? null : isoTime(at));
 
 function restoreEndpoint({ restores, isDrill, audit }: EndpointDeps): Endpoint {
   return endpoint(

@@ -76,4 +76,9 @@ export const MERGE_RETRY_MS = MINUTE_MS;
 /** Time limit of the restore of one instance, the restores that wait, and the idle time after which their process ends. */
 export const TENANT_TIMEOUT_MS = HOUR_MS;
 export const TENANTS_WAITING_MAX = 8;
+/** Bounds of what a line of time shows, and the time for which it waits for restores of instances. */
+export const TIMELINE_SPANS_MAX = 100;
+export const TIMELINE_GAPS_MAX = 100;
+export const TIMELINE_COPIES_MAX = 200;
+export const TIMELINE_TIMEOUT_MS = 20 * SECOND_MS;
 export const TENANT_IDLE_MS = 10 * SECOND_MS;

@@ -124,6 +124,12 @@ export class ContinuousBackup {
     this.#verifier.begin();
   }
 
+  /** The settings, with their defaults. */
+  get settings(): Pick<ShipSettings, "everyMs" | "keepDays"> {
+    const { everyMs, keepDays } = this.#settings;
+    return { everyMs, keepDays };
+  }
+
   /** The place, with an absolute path. */
   get place(): StorePlace {
     return this.#settings.to;

@@ -83,6 +83,7 @@ function schedule(
     },
   });
   const area = createBackupsArea({
+    isContinuous: false,
     config,
     schedules: jobs.schedules,
     queue: jobs.queue,

@@ -23,7 +23,7 @@ import type { Store } from "../store/store.ts";
 import { filesAt, requireNoGap, restoreDatabases } from "./databases.ts";
 import { momentOf } from "./moment.ts";
 
-const DATABASES = "databases/";
+export const DATABASES = "databases/";
 
 export interface ContinuousRestore {
   store: Store;

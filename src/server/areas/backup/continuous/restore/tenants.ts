@@ -7,10 +7,11 @@ import { isoTime } from "../../../../../kernel/time/iso-datetime.ts";
 import { ProcessPool } from "../../../../db/processes/pool.ts";
 import { SERVER_CALLER } from "../../../../db/server-caller.ts";
 import { CONTINUOUS_FOLDER } from "../../layout.ts";
-import { TENANT_IDLE_MS, TENANT_TIMEOUT_MS, TENANTS_WAITING_MAX } from "../limits.ts";
+import { TENANT_IDLE_MS, TENANT_TIMEOUT_MS, TENANTS_WAITING_MAX, TIMELINE_TIMEOUT_MS } from "../limits.ts";
 import type { StorePlace } from "../store/store.ts";
 import type { FileClaim, RestoredTenant } from "./tenant.ts";
 import type { TenantFailure, TenantRequest } from "./tenant-job.ts";
+import type { Timeline } from "./timeline.ts";
 
 /** An instance of a namespace. */
 export interface TenantAddress {
@@ -113,17 +114,23 @@ export class TenantRestores {
     }
   }
 
+  /** Reads the moments of a file, named as `--only` takes it; null: of all. Errors: 404 for an unknown name; 503 while the place fails. */
+  async timeline(file: string | null): Promise<Timeline> {
+    // Written by tenant-job.ts.
+    return (await this.#run({ op: "timeline", to: this.#deps.to, file }, TIMELINE_TIMEOUT_MS)) as Timeline;
+  }
+
   stop(): Promise<void> {
     return this.#pool.stop();
   }
 
-  #run(request: TenantRequest): Promise<unknown> {
+  #run(request: TenantRequest, timeoutMs = TENANT_TIMEOUT_MS): Promise<unknown> {
     return this.#pool.run({
       request,
       caller: SERVER_CALLER.callerName,
       places: 1,
-      waitMs: TENANT_TIMEOUT_MS,
-      runMs: TENANT_TIMEOUT_MS,
+      waitMs: timeoutMs,
+      runMs: timeoutMs,
       signals: [],
       refusals: {
         queueFull: () => new AppError(503, "Too many instances wait to be restored"),

@@ -36,7 +36,7 @@ export class Contents {
     return [...this.#waiting, ...this.#running.keys()];
   }
 
-  /** How far the store is behind: time of the oldest content that it lacks, and bytes of all of them; null: it has them all. */
+  /** Returns how far the store is behind: time of the oldest content that it lacks, and bytes of all of them; null: it has them all. */
   get lag(): { since: number; bytes: number } | null {
     if (this.#late.size === 0) return null;
     const lag = { since: Number.POSITIVE_INFINITY, bytes: 0 };
