@@ -83,6 +83,8 @@ export const REFUSAL_MS = 300;
 
 /** Sessions whose state is kept in memory; others are read when they are used. */
 export const SESSIONS_IN_MEMORY_MAX = 200_000;
+/** Sessions that a worker keeps between two commits to their file. */
+export const SESSIONS_KEPT_MAX = 10_000;
 /**
  * Sessions of one user, where `session.maxActive` sets no lower bound: for one more, the one that was used longest ago ends.
  * It bounds what a list holds, and what the end of all sessions takes.

@@ -4,15 +4,31 @@ import { AppError } from "../../../kernel/errors.ts";
 export interface CommitPage {
   /** Counts the commits of all files. The writer raises it after each commit is visible, and before anything else of it happens. */
   committed(): number;
+  /**
+   * Counts the commits of one file, as `committed` does, and raised before that; null: it is not counted apart. The count may be
+   * lower than what is visible, and is not lower than what has been counted in `committed`.
+   */
+  committedIn(path: string): number | null;
   /** Whether a reader may answer: the writer lives, does not stop, and no file has failed. */
   mayAnswer(): boolean;
 }
 
 /** A connection whose reads share a snapshot. */
 export interface SnapshotSource {
+  readonly path: string;
   /** Begins a snapshot: everything that was committed before this call is in it, and nothing that is committed after it. */
   begin(): void;
   end(): void;
+  /** Returns the number of the last commit in the snapshot. */
+  version(): number;
+}
+
+/** The state of a file from which something is kept. */
+export interface KeptState {
+  /** The count of the file's commits from before the snapshot, which may show one more. */
+  count: number;
+  /** The number of the last commit in the snapshot. */
+  version: number;
 }
 
 /** The reason why a reader does not answer a request by itself: the main process is to answer it. */
@@ -35,9 +51,14 @@ export type CutId = number;
 export class ReadCut {
   readonly #page: CommitPage;
   readonly #atEndOfTurn: (work: () => void) => void;
-  readonly #open = new Set<SnapshotSource>();
+  /** The files that have a snapshot in the cut, and the counts of their commits from before it. */
+  readonly #open = new Map<SnapshotSource, number | null>();
+  /** The files of which something kept is used in the cut, instead of a snapshot, and its version. */
+  readonly #kept = new Map<SnapshotSource, number>();
   #id: CutId = 1;
   #committed = 0;
+  /** Whether the count of all commits has been read, before anything else of the cut. */
+  #isBegun = false;
   #isWhole = true;
   #isSpoiled = false;
 
@@ -50,7 +71,7 @@ export class ReadCut {
   /** Begins a request. null: this process may not answer. Everything that was answered before this call is in the cut. */
   enter(): CutId | null {
     if (!this.#page.mayAnswer()) return null;
-    if (!this.#isWhole || (this.#open.size > 0 && this.#page.committed() !== this.#committed)) this.#end();
+    if (!this.#isWhole || (this.#isBegun && this.#page.committed() !== this.#committed)) this.#end();
     return this.#id;
   }
 
@@ -58,20 +79,37 @@ export class ReadCut {
   read(source: SnapshotSource): void {
     if (!this.#isWhole) throw new AnsweredElsewhere();
     if (this.#open.has(source)) return;
-    const isFirst = this.#open.size === 0;
-    if (isFirst) this.#committed = this.#page.committed();
+    const isFirst = !this.#isBegun;
+    if (isFirst) this.#beginCut();
+    const count = this.#page.committedIn(source.path);
     source.begin();
-    this.#open.add(source);
-    if (isFirst) {
-      const id = this.#id;
-      this.#atEndOfTurn(() => {
-        if (this.#id === id) this.#end();
-      });
-      return;
-    }
-    if (this.#page.committed() === this.#committed) return;
+    this.#open.set(source, count);
+    if (isFirst) return;
+    // A snapshot may show a commit that is not counted yet, so nothing kept stands beside one of the same file.
+    if (this.#page.committed() === this.#committed && !this.#kept.has(source)) return;
     this.#isWhole = false;
     throw new AnsweredElsewhere();
+  }
+
+  /** Returns the state from which something may be kept that is read of the file in this cut; null: it may not. Call it after `read`. */
+  stateOf(source: SnapshotSource): KeptState | null {
+    const count = this.#open.get(source) ?? null;
+    return count === null ? null : { count, version: source.version() };
+  }
+
+  /**
+   * Whether what was kept from this state of the file may be used in this cut, where a read would show the same. If not, read it.
+   * Errors: `AnsweredElsewhere`.
+   */
+  keeps(source: SnapshotSource, { count, version }: KeptState): boolean {
+    if (!this.#isWhole) throw new AnsweredElsewhere();
+    if (this.#open.has(source)) return false;
+    if (!this.#isBegun) this.#beginCut();
+    if (this.#page.committedIn(source.path) !== count) return false;
+    const other = this.#kept.get(source);
+    if (other === undefined) this.#kept.set(source, version);
+    // Two states may have one count, while a commit is not counted yet.
+    return other === undefined || other === version;
   }
 
   /**
@@ -94,9 +132,20 @@ export class ReadCut {
     return id === this.#id && this.#isWhole && this.#page.mayAnswer();
   }
 
+  #beginCut(): void {
+    this.#isBegun = true;
+    this.#committed = this.#page.committed();
+    const id = this.#id;
+    this.#atEndOfTurn(() => {
+      if (this.#id === id) this.#end();
+    });
+  }
+
   #end(): void {
-    for (const source of this.#open) source.end();
+    for (const source of this.#open.keys()) source.end();
     this.#open.clear();
+    this.#kept.clear();
+    this.#isBegun = false;
     this.#isWhole = true;
     this.#isSpoiled = false;
     this.#id += 1;

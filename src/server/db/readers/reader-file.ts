@@ -4,7 +4,7 @@ import { StatementCache } from "../reads/statement-cache.ts";
 import type { DatabaseFile, ReadResult, Row, Statement } from "../types.ts";
 import { COMMIT_TABLE } from "../writer/commit-gate.ts";
 import { measureTable } from "../writer/row-counts.ts";
-import type { ReadCut, SnapshotSource } from "./read-cut.ts";
+import type { KeptState, ReadCut, SnapshotSource } from "./read-cut.ts";
 
 const ROWS = `SELECT "rows" FROM "_platform_counts" WHERE "name" = ?`;
 /** The age from which the estimated size of a table is measured again. */
@@ -68,6 +68,20 @@ export class ReaderFile implements DatabaseFile, SnapshotSource {
   query<R = Row>(sql: string): Statement<R> {
     this.#cut.read(this);
     return this.#statements.query<R>(sql);
+  }
+
+  version(): number {
+    return this.#version;
+  }
+
+  /** Whether what was kept from this state may be used now: see `ReadCut`. */
+  keeps(state: KeptState): boolean {
+    return this.#cut.keeps(this, state);
+  }
+
+  /** Returns the state from which what was just read may be kept; null: it may not. */
+  state(): KeptState | null {
+    return this.#cut.stateOf(this);
   }
 
   async write(): Promise<never> {

@@ -1,10 +1,11 @@
 import { closeSync, openSync, writeSync } from "node:fs";
+import { resolve } from "node:path";
 import type { CommitPage } from "./read-cut.ts";
 
 const PAGE_BYTES = 4096;
 const WORD_BYTES = 4;
 /** The words of the page. Each is written by the main process alone, except the requests. */
-const WORDS = { committed: 0, isClosed: 1, requests: 2 } as const;
+const WORDS = { committed: 0, isClosed: 1, requests: 2, committedApart: 3 } as const;
 /** The figures of workers, in the order of their words. A worker writes its own. */
 const FIGURES = ["signs", "answered", "forwarded", "memoryKiB", "loopUs"] as const;
 const FIGURES_AT = 16;
@@ -14,8 +15,8 @@ export type WorkerFigures = Record<(typeof FIGURES)[number], number>;
 
 /** Notices of the writer of files for those that read them. */
 export interface ReaderNotices {
-  /** Called when a commit has become visible. */
-  onVisible(): void;
+  /** Called when a commit of the file at `path` has become visible. */
+  onVisible(path: string): void;
   /** Called when a file has failed for good: nothing of it may be shown. */
   onFailed(): void;
 }
@@ -30,9 +31,11 @@ export function createPageFile(path: string): void {
 /** The memory that all processes of a server share. Numbers wrap around after 2^32. */
 export class SharedPage implements CommitPage, ReaderNotices {
   readonly #words: Int32Array;
+  readonly #apart: string;
 
-  /** Maps the file that `createPageFile` has made. */
-  constructor(path: string) {
+  /** Maps the file that `createPageFile` has made. `apart`: the path of the file whose commits are counted apart, too. */
+  constructor(path: string, { apart }: { apart: string }) {
+    this.#apart = resolve(apart);
     const bytes = Bun.mmap(path, { shared: true });
     this.#words = new Int32Array(bytes.buffer, bytes.byteOffset, PAGE_BYTES / WORD_BYTES);
   }
@@ -45,7 +48,13 @@ export class SharedPage implements CommitPage, ReaderNotices {
     return Atomics.load(this.#words, WORDS.isClosed) === 0;
   }
 
-  readonly onVisible = (): void => {
+  committedIn(path: string): number | null {
+    return path === this.#apart ? Atomics.load(this.#words, WORDS.committedApart) : null;
+  }
+
+  readonly onVisible = (path: string): void => {
+    // First: who finds this one unchanged after a look at the count of all finds the commit by that.
+    if (path === this.#apart) Atomics.add(this.#words, WORDS.committedApart, 1);
     Atomics.add(this.#words, WORDS.committed, 1);
   };
 

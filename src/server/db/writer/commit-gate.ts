@@ -57,8 +57,11 @@ export const commitValues = ({ number, nonce, at, place, file }: CommitMark) =>
  * file raises them.
  */
 export class CommitOrder {
-  /** Called when a commit has become visible to other processes, before anything else runs: see `ReadCut`. Default: nobody asks. */
-  onVisible: (() => void) | null = null;
+  /**
+   * Called with the path of a file when a commit of it has become visible to other processes, before anything else runs: see
+   * `ReadCut`. Default: nobody asks.
+   */
+  onVisible: ((path: string) => void) | null = null;
   readonly #clock: Pick<Clock, "now">;
   #last: number;
   /** Places of commits that other processes make at present, by what waits for them. */
@@ -219,7 +222,7 @@ export class CommitGate implements Commits {
     this.#commit ??= this.#sqlite.prepare("COMMIT");
     this.#commit.run();
     if (mark === null) return null;
-    this.#order.onVisible?.();
+    this.#order.onVisible?.(this.#sqlite.filename);
     this.#number = mark.number;
     this.onCommitted?.();
     return mark.place;
@@ -235,7 +238,7 @@ export class CommitGate implements Commits {
         this.#sqlite.run(UPDATE_COMMIT, [...commitValues(mark)]);
       })
       .immediate();
-    this.#order.onVisible?.();
+    this.#order.onVisible?.(this.#sqlite.filename);
     this.#read();
     this.onCommitted?.();
   }
@@ -253,7 +256,7 @@ export class CommitGate implements Commits {
     const source = {};
     let hasMark = false;
     const notice = (): void => {
-      this.#order.onVisible?.();
+      this.#order.onVisible?.(this.#sqlite.filename);
       if (!this.#isClosed) {
         endReads();
         this.#read();

@@ -37,5 +37,6 @@ export type ToWorker =
 export type FromWorker =
   | { kind: "waiting" }
   | { kind: "ready" }
-  | { kind: "answers"; answers: readonly WorkerAnswer[] }
+  /** Several `WorkerAnswer`, as JSON: that costs less than their copy. */
+  | { kind: "answers"; answers: string }
   | { kind: "failed"; message: string };

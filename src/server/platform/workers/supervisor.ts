@@ -9,6 +9,7 @@ import type { Logger } from "../../../kernel/logger.ts";
 import { ownCommand } from "../../../kernel/process/own-command.ts";
 import { endsWithin } from "../../../kernel/time/stop.ts";
 import type { ProcessFigures } from "../../areas/system/processes.ts";
+import { SYSTEM_FILE } from "../../db/index.ts";
 import { createPageFile, SharedPage } from "../../db/readers/shared-page.ts";
 import { makeWorkersLock } from "../../db/readers/workers-lock.ts";
 import { InnerServer } from "../../http/workers/inner-server.ts";
@@ -64,7 +65,7 @@ export class Workers {
     this.#options = options;
     this.#directory = mkdtempSync(join(tmpdir(), "platform-"));
     createPageFile(this.#page);
-    this.page = new SharedPage(this.#page);
+    this.page = new SharedPage(this.#page, { apart: join(options.order.dataDirectory, SYSTEM_FILE) });
   }
 
   get #page(): string {
@@ -132,7 +133,7 @@ export class Workers {
       stdio: ["ignore", "inherit", "inherit"],
       ipc: (message: FromWorker) => {
         if (message.kind === "waiting") this.#send(place, { kind: "begin", order: this.#order(place) });
-        if (message.kind === "answers") this.#count(message.answers);
+        if (message.kind === "answers") this.#count(JSON.parse(message.answers));
         if (message.kind === "failed") logger.error("workers: a worker cannot start", { reason: message.message });
         if (message.kind !== "ready") return;
         running.isReady = true;

@@ -47,7 +47,7 @@ export async function createWorkerHttp(
     serviceKeys: createServiceKeys({ rootKey: secrets.serviceKey, secret, declared: {}, clock }),
     // Tokens that others verify or sign are left to the main process, which knows their keys.
     tokens: createTokenVerifier({ secret, keys: null, issuers: null, clock }),
-    sessions: createSessionReads({ sql: open(join(dataDirectory, SYSTEM_FILE)), clock }),
+    sessions: createSessionReads({ file: open(join(dataDirectory, SYSTEM_FILE)), clock }),
     administrators: () => null,
     account: spoil,
   });

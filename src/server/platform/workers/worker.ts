@@ -1,7 +1,9 @@
+import { join } from "node:path";
 import { type Clock, systemClock } from "../../../kernel/clock.ts";
 import { AppError } from "../../../kernel/errors.ts";
 import { roomBacklogMaxBytes, roomMessageMaxBytes } from "../../areas/rooms/index.ts";
 import type { PlatformConfig } from "../../config/types.ts";
+import { SYSTEM_FILE } from "../../db/index.ts";
 import { SharedPage } from "../../db/readers/shared-page.ts";
 import { lockAsWorker } from "../../db/readers/workers-lock.ts";
 import { createForwarding } from "../../http/workers/forwarding.ts";
@@ -22,8 +24,8 @@ export async function runWorker(
 ): Promise<void> {
   const clock = systemClock;
   const lock = lockAsWorker(order.dataDirectory);
-  const page = new SharedPage(order.page);
-  const answers = createReports(clock, (batch) => channel.send({ kind: "answers", answers: batch }));
+  const page = new SharedPage(order.page, { apart: join(order.dataDirectory, SYSTEM_FILE) });
+  const answers = createReports(clock, (batch) => channel.send({ kind: "answers", answers: JSON.stringify(batch) }));
   const answer = await createAnswering(config, { order, page, onAnswer: answers.add });
   const listener = listenAsWorker({
     ...order,
