@@ -1,5 +1,12 @@
 import type { ServerWebSocket } from "bun";
-import { BACKLOGS_LEFT_BYTES, BACKLOGS_MAX_BYTES, CLOSE, CLOSING_MAX_BYTES, CLOSING_MS } from "./limits.ts";
+import {
+  BACKLOGS_LEFT_BYTES,
+  BACKLOGS_MAX_BYTES,
+  CLOSE,
+  CLOSING_MAX_BYTES,
+  CLOSING_MS,
+  RELAY_BUFFER_BYTES,
+} from "./limits.ts";
 
 /** Handler of a socket that ends it through `Backlogs.drop` when too much waits for it. */
 interface Slow {
@@ -10,28 +17,36 @@ type AnySocket = Pick<ServerWebSocket<Slow>, "data" | "getBufferedAmount" | "clo
 /** Bounds the bytes that wait to be sent to all sockets together. */
 export class Backlogs {
   readonly #after: (delayMs: number, work: () => void) => void;
+  readonly #relayedBytes: (socket: AnySocket) => number | null;
   /** Waiting bytes of each socket when last measured; sockets without any are absent. */
   readonly #known = new Map<AnySocket, number>();
   #knownBytes = 0;
   #closingBytes = 0;
   #isShort = false;
 
-  /** `after`: a timer that does not keep the process alive. */
-  constructor(after: (delayMs: number, work: () => void) => void) {
+  /**
+   * `after`: a timer that does not keep the process alive. `relayedBytes`: the bytes that wait for the client where another process
+   * relays the socket; null: it is the client's own.
+   */
+  constructor(
+    after: (delayMs: number, work: () => void) => void,
+    relayedBytes: (socket: AnySocket) => number | null = () => null,
+  ) {
     this.#after = after;
+    this.#relayedBytes = relayedBytes;
   }
 
   /** Returns the bytes that wait for this socket. Ends sockets, possibly this one, when all together exceed their bound. */
   look(socket: AnySocket): number {
-    const bytes = socket.getBufferedAmount();
-    this.#note(socket, bytes);
+    this.#note(socket, this.#bytesOf(socket));
     if (this.#knownBytes > BACKLOGS_MAX_BYTES && !this.#isShort) this.#shed();
-    return bytes;
+    const bytes = this.#bytesOf(socket);
+    return this.#relayedBytes(socket) === null ? bytes : Math.max(0, bytes - RELAY_BUFFER_BYTES);
   }
 
   /** Ends a socket that does not read: with 1013 behind the waiting bytes, or at once when there is no memory for that. */
   drop(socket: AnySocket): void {
-    const bytes = socket.getBufferedAmount();
+    const bytes = this.#bytesOf(socket);
     this.#note(socket, 0);
     if (this.#isShort || this.#closingBytes + bytes > CLOSING_MAX_BYTES) {
       socket.terminate();
@@ -49,6 +64,10 @@ export class Backlogs {
     this.#note(socket, 0);
   }
 
+  #bytesOf(socket: AnySocket): number {
+    return socket.getBufferedAmount() + (this.#relayedBytes(socket) ?? 0);
+  }
+
   #note(socket: AnySocket, bytes: number): void {
     if (bytes === 0 && this.#known.size === 0) return;
     const before = this.#known.get(socket) ?? 0;
@@ -60,7 +79,7 @@ export class Backlogs {
 
   #shed(): void {
     // Sockets drain without an event, so the known bytes are an upper bound.
-    for (const socket of [...this.#known.keys()]) this.#note(socket, socket.getBufferedAmount());
+    for (const socket of [...this.#known.keys()]) this.#note(socket, this.#bytesOf(socket));
     if (this.#knownBytes <= BACKLOGS_MAX_BYTES) return;
     this.#isShort = true;
     for (const [socket] of [...this.#known].sort(([, one], [, other]) => other - one)) {

@@ -59,6 +59,13 @@ export const BACKPRESSURE_MAX_BYTES = 16 * 1024 * 1024;
  */
 export const IDLE_TIMEOUT_SECONDS = 40;
 
+/**
+ * Bytes that may wait on the way through a process that relays a socket, without counting as waiting for the client: the system
+ * buffers as much for a connection, and little between processes.
+ */
+export const RELAY_BUFFER_BYTES = 4 * 1024 * 1024;
+/** Change of the bytes that wait for a client at which the process that relays its socket reports them. */
+export const RELAY_REPORT_BYTES = 128 * 1024;
 /** Bytes waiting to be sent to all sockets together. */
 export const BACKLOGS_MAX_BYTES = 192 * 1024 * 1024;
 /** Level down to which sockets are cut off once the bound is exceeded, so that the next message does not exceed it again. */

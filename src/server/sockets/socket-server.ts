@@ -26,6 +26,9 @@ export interface SocketHandler {
 
 export type Socket = ServerWebSocket<SocketHandler>;
 
+/** The length of a report of a worker: the bytes, as 32 bits. */
+export const RELAY_REPORT_LENGTH = 4;
+
 /** The listening server as areas see it; before it listens nothing is upgraded and publishing reaches nobody. */
 export interface SocketServer {
   /**
@@ -75,6 +78,8 @@ export interface ListeningServers {
 
 /** A server that receives requests. */
 export interface Receiver extends Pick<Server<SocketHandler>, "publish" | "stop"> {
+  /** Whether its sockets are relayed by workers, which report in pongs what waits for their clients. */
+  readonly isRelayed?: boolean;
   /** Upgrades a request; false: it asks for no upgrade. */
   upgrade(request: Request, options: { data: SocketHandler; headers: Readonly<Record<string, string>> }): boolean;
 }
@@ -95,7 +100,12 @@ export function createSocketServer(
   const pings = new WeakMap<Socket, TokenBucket>();
   /** Servers of sockets, by what handles the socket. */
   const owners = new WeakMap<SocketHandler, Receiver>();
-  const backlogs = new Backlogs((delayMs, work) => setTimeout(work, delayMs).unref());
+  /** Bytes that wait for the clients of relayed sockets, at their workers. */
+  const relayed = new WeakMap<object, number>();
+  const backlogs = new Backlogs(
+    (delayMs, work) => setTimeout(work, delayMs).unref(),
+    (socket) => relayed.get(socket.data) ?? null,
+  );
   return {
     upgrade(request, handler, headers) {
       if (open.size >= socketsMax) throw new AppError(503, `Too many WebSockets are open (at most ${socketsMax})`);
@@ -104,6 +114,7 @@ export function createSocketServer(
       if (owner?.upgrade(request, { data: handler, headers: sent }) !== true)
         throw badRequest("This endpoint requires a WebSocket upgrade");
       owners.set(handler, owner);
+      if (owner.isRelayed === true) relayed.set(handler, 0);
       return UPGRADED;
     },
     publish(topic, message) {
@@ -135,6 +146,12 @@ export function createSocketServer(
         }
         if (!bucket.take(1, now)) socket.close(CLOSE.flood, "Far too many pings");
       },
+      pong(socket, report) {
+        if (!relayed.has(socket.data)) return;
+        if (report.byteLength === RELAY_REPORT_LENGTH) relayed.set(socket.data, report.readUInt32LE());
+        backlogs.look(socket);
+        if (relayed.get(socket.data) === 0 && socket.getBufferedAmount() === 0) socket.data.drain?.(socket);
+      },
       close(socket, code, reason) {
         open.delete(socket);
         backlogs.forget(socket);
@@ -142,7 +159,9 @@ export function createSocketServer(
       },
       drain(socket) {
         backlogs.look(socket);
-        socket.data.drain?.(socket);
+        // The answer comes behind the worker's reports of everything that was sent before.
+        if (relayed.has(socket.data)) socket.ping();
+        else socket.data.drain?.(socket);
       },
     },
     async refuse() {

@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { maskedFrame } from "../../support/frames.ts";
 import { type SignedIn, signIn, type TestPlatform, testPlatform, until } from "../../support/index.ts";
+import { connectTo } from "../../support/tls/connect.ts";
 import { connect, subscribe } from "../../ws/realtime/realtime-support.ts";
 
 const T = "/api/db/shared/tables";
@@ -15,7 +17,8 @@ interface Process {
   loopMs: number;
 }
 
-const CONFIG = `{
+const CONFIG = `const gate = { isOpen: false };
+export default {
   server: { workers: 2 },
   rateLimits: { auth: { requests: 100_000, window: 60 }, signin: { requests: 100_000, window: 60 } },
   databases: { shared: { tables: {
@@ -25,13 +28,15 @@ const CONFIG = `{
       schema: { text: { type: "string" } },
       access: { read: (auth, _record, { table }) => auth !== null && table("members").exists([["userId", "==", auth.id]]) },
     },
+    gated: { access: { read: async () => { while (!gate.isOpen) await Bun.sleep(5); return true; } } },
     caught: { access: { read: (auth, _record, { db }) => { try { return db("rooms", "a").table("keys").get("open") !== null; } catch { return true; } } } },
   } }, rooms: { instance: true, tables: { keys: { access: { read: true, insert: true } } } } },
   storage: { buckets: { files: { access: { read: true, write: true } } } },
   routes: (api) => api
     .post("/echo", async ({ request, address }) => ({ address, headers: Object.fromEntries(request.headers), text: await request.text() }), { access: true, parse: "none" })
+    .post("/gate", () => { gate.isOpen = true; return "open"; }, { access: true })
     .get("/slow", async () => { await Bun.sleep(15_000); return "slow"; }, { access: true }),
-}`;
+};`;
 
 let platform: TestPlatform;
 let user: SignedIn;
@@ -133,6 +138,12 @@ test("[WK11] a session that has ended is not used by any process once that is an
   }
 }, 120_000);
 
+test("[WK12] what a rule waits for is the main process's, as is its answer", async () => {
+  const answers = Array.from({ length: 8 }, () => user.get(`${T}/gated?limit=1`, ALONE));
+  await platform.post("/api/functions/gate");
+  expect((await Promise.all(answers)).map(({ status }) => status)).toEqual(answers.map(() => 200));
+});
+
 test("[WK3] what a rule cannot see in a worker is not decided there, also where the rule catches the error", async () => {
   for (let n = 0; n < 20; n++) expect((await user.get(`${T}/caught?limit=1`, ALONE)).status).toBe(403);
 });
@@ -186,6 +197,46 @@ test("[WK21] a WebSocket works through any process, with the codes of both ends"
   await first?.close(4010, "enough");
   expect((await platform.service.post(`/api/auth/admin/users/${user.id}/revoke`)).status).toBe(200);
   for (const { code } of await Promise.all(rest.map(({ closed }) => closed))) expect(code).toBe(4003);
+});
+
+test("[WK22] clients that do not read are closed behind what they were sent, through any process", async () => {
+  const upgrade = ["GET /api/realtime HTTP/1.1", "Host: localhost", "Upgrade: websocket", "Connection: Upgrade"];
+  const key = ["Sec-WebSocket-Version: 13", "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=="];
+  const person = await signIn(platform);
+  const reader = await connect(platform, person);
+  await subscribe(reader, "presence:slow");
+  await reader.next();
+  const slow = await Promise.all(
+    Array.from({ length: 6 }, async () => {
+      const socket = connectTo(platform.url);
+      socket.write(`${[...upgrade, ...key].join("\r\n")}\r\n\r\n`);
+      await new Promise((resolve) => socket.once("data", resolve));
+      socket.write(maskedFrame(JSON.stringify({ type: "auth", token: person.token })));
+      socket.write(maskedFrame(JSON.stringify({ type: "subscribe", channel: "broadcast:flood" })));
+      socket.write(maskedFrame(JSON.stringify({ type: "track", channel: "presence:slow", state: {} })));
+      return socket;
+    }),
+  );
+  for (const socket of slow) {
+    await reader.expect({ type: "presence_join" });
+    socket.pause();
+  }
+  const broadcast = { channel: "broadcast:flood", event: "e", payload: { text: "x".repeat(200_000) } };
+  for (let count = 0; count < 100; count++) {
+    expect((await platform.service.post("/api/realtime/broadcast", broadcast)).status).toBe(200);
+  }
+  for (const _ of slow) await reader.expect({ type: "presence_leave" });
+  for (const socket of slow) {
+    let tail = Buffer.alloc(0);
+    socket.on("data", (chunk: Buffer) => {
+      tail = Buffer.concat([tail, chunk]).subarray(-64);
+    });
+    socket.resume();
+    await new Promise((resolve) => socket.once("end", resolve));
+    expect(tail.includes(Buffer.from([1013 >> 8, 1013 & 255]))).toBe(true);
+    socket.destroy();
+  }
+  await reader.close();
 });
 
 test("[WK21] an upgrade that is refused has the server's answer", async () => {

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { JsonObject } from "../../../src/kernel/json/json.ts";
 import { VERSION } from "../../../src/kernel/version.ts";
+import { maskedFrame } from "../../support/frames.ts";
 import { type SignedIn, signIn, signToken, type TestPlatform, testPlatform } from "../../support/index.ts";
 import { connectTo } from "../../support/tls/connect.ts";
 import { connect, connectAnonymously, settled, subscribe } from "./realtime-support.ts";
@@ -357,11 +358,3 @@ describe("channels and rights", () => {
     await Promise.all([socket.close(), editor.close()]);
   });
 });
-
-/** A text frame as a client sends it, with a mask of zeros. */
-function maskedFrame(text: string): Buffer {
-  const payload = Buffer.from(text);
-  const length =
-    payload.length < 126 ? [0x80 | payload.length] : [0x80 | 126, payload.length >> 8, payload.length & 255];
-  return Buffer.concat([Buffer.from([0x81, ...length, 0, 0, 0, 0]), payload]);
-}

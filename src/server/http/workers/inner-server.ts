@@ -22,6 +22,7 @@ const ANSWERS_MAX = 10_000;
  * the messages on.
  */
 export class InnerServer implements Receiver {
+  readonly isRelayed = true;
   readonly #server: Server<SocketHandler>;
   readonly #options: InnerOptions;
   readonly #requests = new WeakMap<Request, InnerRequest>();

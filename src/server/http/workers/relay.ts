@@ -1,5 +1,6 @@
 import type { ServerWebSocket } from "bun";
-import { CLOSE } from "../../sockets/limits.ts";
+import { CLOSE, RELAY_REPORT_BYTES } from "../../sockets/limits.ts";
+import { RELAY_REPORT_LENGTH } from "../../sockets/socket-server.ts";
 
 /** The code of a close frame without a code. */
 const NO_STATUS = 1005;
@@ -13,13 +14,20 @@ export type RelayedClient = ServerWebSocket<Relay>;
 export class Relay {
   readonly #upstream: WebSocket;
   #client: RelayedClient | null = null;
+  /** The bytes that wait for the client, as the main process knows them. */
+  #reported = 0;
   /** Messages, and the close, that come before the client is there. */
   #waiting: ((client: RelayedClient) => void)[] = [];
 
   constructor(upstream: WebSocket) {
     this.#upstream = upstream;
     upstream.binaryType = "nodebuffer";
-    upstream.addEventListener("message", ({ data }) => this.#pass((client) => void client.send(data)));
+    upstream.addEventListener("message", ({ data }) =>
+      this.#pass((client) => {
+        client.send(data);
+        this.report(client);
+      }),
+    );
     upstream.addEventListener("close", ({ code, reason }) =>
       this.#pass((client) => {
         if (code === CLOSE.lost) client.terminate();
@@ -41,6 +49,16 @@ export class Relay {
     this.#upstream.send(message);
     if (this.#upstream.bufferedAmount > UPSTREAM_MAX_BYTES)
       client.close(CLOSE.tryLater, "Too much waits to be handled");
+  }
+
+  /** Reports what waits for a client that reads slowly: the main process sends less, or closes it. */
+  report(client: RelayedClient): void {
+    const bytes = client.getBufferedAmount();
+    if (bytes === this.#reported || (bytes > 0 && Math.abs(bytes - this.#reported) < RELAY_REPORT_BYTES)) return;
+    this.#reported = bytes;
+    const report = Buffer.alloc(RELAY_REPORT_LENGTH);
+    report.writeUInt32LE(bytes);
+    this.#upstream.pong(report);
   }
 
   /** Passes a client's ping on: the main process limits their rate. */

@@ -67,6 +67,7 @@ export function listenAsWorker(options: WorkerListenerOptions) {
       sendPings: true,
       open: (client) => client.data.attach(client),
       message: (client, message) => client.data.send(client, message),
+      drain: (client) => client.data.report(client),
       ping: (client, data) => client.data.ping(data),
       close: (client, code, reason) => client.data.close(code, reason),
     },

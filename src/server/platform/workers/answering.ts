@@ -64,14 +64,23 @@ export async function createAnswering(
   const attempt = (request: Request, found: Found, triesLeft: number): MaybePromise<Response | null> => {
     const id = cut.enter();
     if (id === null) return null;
+    let isOver = false;
     const judge = (response: Response): MaybePromise<Response | null> => {
-      if (cut.stands(id)) return response.status === OK ? send(request, response) : null;
+      if (!isOver && cut.stands(id)) return response.status === OK ? send(request, response) : null;
       void response.body?.cancel().catch(() => {});
-      return triesLeft > 1 && cut.mayRepeat(id) ? attempt(request, found, triesLeft - 1) : null;
+      return !isOver && triesLeft > 1 && cut.mayRepeat(id) ? attempt(request, found, triesLeft - 1) : null;
     };
     try {
       const response = found.handle({ request, params: found.params, route: found.pattern });
-      return isPromise(response) ? response.then(judge, () => null) : judge(response);
+      if (!isPromise(response)) return judge(response);
+      // What waits for anything ends in another turn, with which its cut has ended: the main process does not wait for that too.
+      const turn = new Promise<null>((resolve) => {
+        setImmediate(() => {
+          isOver = true;
+          resolve(null);
+        });
+      });
+      return Promise.race([response.then(judge, () => null), turn]);
     } catch {
       // The main process fails in the same way, and logs it.
       return null;
