@@ -52,7 +52,7 @@ export function serveAreas(
   if (base.workers !== null && http.parts.onAnswer !== undefined) {
     const { onAnswer: count } = http.parts;
     base.workers.onAnswers = (answers) => {
-      for (const answer of answers) count(answeredByWorker(answer));
+      for (const answer of answers) count(answeredByWorker(answer, areas.access.serviceKeys));
     };
   }
   const endpoints = Object.values(areas).flatMap((area: object) => (isServed(area) ? area.endpoints : []));

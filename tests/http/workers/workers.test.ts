@@ -8,6 +8,8 @@ const T = "/api/db/shared/tables";
 /** A new connection for each request: the system spreads connections over the processes. */
 const ALONE = { headers: { connection: "close" } };
 const ROUNDS = 1_000;
+const SCOPED_KEY = "scoped-key-0123456789abcdefghijklmnopqrstuv";
+const FAR_KEY = "far-key-0123456789abcdefghijklmnopqrstuvwx";
 
 interface Process {
   pid: number;
@@ -20,6 +22,10 @@ interface Process {
 const CONFIG = `const gate = { isOpen: false };
 export default {
   server: { workers: 2 },
+  serviceKeys: {
+    scoped: { key: "${SCOPED_KEY}", scopes: ["db:shared:notes:read"] },
+    far: { key: "${FAR_KEY}", ips: ["192.0.2.0/24"] },
+  },
   rateLimits: { auth: { requests: 100_000, window: 60 }, signin: { requests: 100_000, window: 60 } },
   databases: { shared: { tables: {
     notes: { schema: { text: { type: "string" }, n: { type: "integer" } }, access: { read: true, insert: true, update: true, delete: true } },
@@ -137,6 +143,20 @@ test("[WK11] a session that has ended is not used by any process once that is an
     other = { ...other, refreshToken: again.body.refreshToken };
   }
 }, 120_000);
+
+test("[WK3] service keys read in every process, as far as their scopes and addresses allow", async () => {
+  const before = new Map((await processes()).map(({ pid, requests }) => [pid, requests]));
+  await platform.service.post(`${T}/secrets`, { id: "for-keys", text: "kept" });
+  for (let n = 0; n < 120; n++) {
+    expect((await platform.service.get(`${T}/secrets/for-keys`, ALONE)).body).toMatchObject({ text: "kept" });
+    expect((await platform.withKey(SCOPED_KEY).get(`${T}/notes?limit=1`, ALONE)).status).toBe(200);
+    expect((await platform.withKey(SCOPED_KEY).get(`${T}/secrets/for-keys`, ALONE)).status).toBe(403);
+    expect((await platform.withKey(FAR_KEY).get(`${T}/notes?limit=1`, ALONE)).status).toBe(403);
+    expect((await platform.withKey("unknown").get(`${T}/notes?limit=1`, ALONE)).status).toBe(401);
+  }
+  const shares = async () => (await processes()).map(({ pid, requests }) => requests - (before.get(pid) ?? 0));
+  await until("each process has answered", async () => (await shares()).every((share) => share > 240 / 5));
+});
 
 test("[WK12] what a rule waits for is the main process's, as is its answer", async () => {
   const answers = Array.from({ length: 8 }, () => user.get(`${T}/gated?limit=1`, ALONE));

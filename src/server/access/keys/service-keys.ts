@@ -69,6 +69,12 @@ export function createServiceKeys(deps: {
       found.lastUsedAt = clock.now();
       return found.principal;
     },
+    /** Notes that another process has answered a request with the key of this name. Returns the key; null as for `named`. */
+    use(name: string): ServiceKeyPrincipal | null {
+      const key = find(name);
+      if (key !== null) key.lastUsedAt = clock.now();
+      return key?.principal ?? null;
+    },
     /** Returns the key with this name; null if the config no longer has it, or it has expired. */
     named: (name: string): ServiceKeyPrincipal | null => find(name)?.principal ?? null,
     /**

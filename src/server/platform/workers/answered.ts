@@ -1,4 +1,5 @@
 import { RequestTrace } from "../../../kernel/observing/request-trace.ts";
+import type { ServiceKeys } from "../../access/keys/service-keys.ts";
 import { ANONYMOUS, type Principal } from "../../access/principal.ts";
 import type { Answered } from "../../http/exchange/request-context.ts";
 import type { WorkerAnswer } from "./messages.ts";
@@ -7,8 +8,11 @@ const OK = 200;
 /** The request of an answer of which nobody asks for the URL. */
 const ANY_READ = new Request("http://localhost/");
 
-/** Returns an answer of a worker as this process counts its own. */
-export function answeredByWorker({ requestId, route, params, durationMs, userId, request }: WorkerAnswer): Answered {
+/** Returns an answer of a worker as this process counts its own, and notes the use of its key. */
+export function answeredByWorker(
+  { requestId, route, params, durationMs, userId, key, request }: WorkerAnswer,
+  serviceKeys: Pick<ServiceKeys, "use">,
+): Answered {
   const requester = { requestId, address: () => request?.address ?? "" };
   return {
     request: request === null ? ANY_READ : new Request(request.url),
@@ -17,7 +21,7 @@ export function answeredByWorker({ requestId, route, params, durationMs, userId,
     params,
     status: OK,
     durationMs,
-    principal: userId === null ? ANONYMOUS : userNamed(userId),
+    principal: (key === null ? null : serviceKeys.use(key)) ?? (userId === null ? ANONYMOUS : userNamed(userId)),
     trace: request === null ? null : new RequestTrace(requester, performance.now() - durationMs),
   };
 }

@@ -15,7 +15,7 @@ const OK = 200;
 /** The path of a read of a table in a static namespace, of characters that no router decodes. */
 const READ_PATH = /^\/api\/db\/([\w-]+)\/tables\/([\w-]+)(?:\/([\w.~-]+))?$/;
 /** Headers with which only the main process answers. */
-const NOT_HERE = [SERVICE_KEY_HEADER, ADMIN_HEADER, ACT_AS_HEADER, "trailer", "upgrade"] as const;
+const NOT_HERE = [ADMIN_HEADER, ACT_AS_HEADER, "trailer", "upgrade"] as const;
 /** Tries of a request whose reads were not of one moment, before the main process answers it. */
 const TRIES_MAX = 3;
 /** The duration from which the request log may want to know more of a request. */
@@ -32,7 +32,7 @@ interface Found {
 export type Answering = (request: Request, peer: () => string) => MaybePromise<Response | null>;
 
 /**
- * Creates what answers requests in a worker: reads of tables by users and by anybody, if all of it can be read at once, from one
+ * Creates what answers requests in a worker: reads of tables by users, service keys and anybody, if all of it can be read at once, from one
  * moment, and is a success. Everything else is the main process's, whose word is the only refusal that a client gets.
  */
 export async function createAnswering(
@@ -55,8 +55,9 @@ export async function createAnswering(
   const isLogged = config.server?.accessLog === true;
 
   const send = (request: Request, response: Response): Response => {
-    page.requests.add();
     const answer = answers.get(request);
+    // Requests with a valid key are not limited.
+    if (answer?.principal.kind !== "serviceKey") page.requests.add();
     if (answer !== undefined) onAnswer(reportOf(answer, { isLogged, addressOf }));
     return response;
   };
@@ -89,7 +90,7 @@ export async function createAnswering(
 
   return (request, peer) => {
     const found = find(request);
-    if (found === null || !mayCount()) return null;
+    if (found === null || !(request.headers.has(SERVICE_KEY_HEADER) || mayCount())) return null;
     peers.set(request, peer);
     return attempt(request, found, TRIES_MAX);
   };
@@ -142,6 +143,7 @@ function reportOf(
     params,
     durationMs,
     userId: principal.kind === "user" ? principal.auth.id : null,
+    key: principal.kind === "serviceKey" ? principal.name : null,
     request: isLogged || durationMs >= DETAILED_MS ? { url: request.url, address: addressOf(request) } : null,
   };
 }

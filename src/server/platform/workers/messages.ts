@@ -23,6 +23,8 @@ export interface WorkerAnswer {
   durationMs: number;
   /** null: nobody was signed in. */
   userId: string | null;
+  /** The name of the service key; null: the request had none. */
+  key: string | null;
   /** The URL and the client's address; null where nobody asks for them. */
   request: { url: string; address: string } | null;
 }

@@ -24,8 +24,8 @@ export interface WorkerHttp {
 }
 
 /**
- * Creates the endpoints of a worker, from the files that the main process has open. Callers are anybody, and users by their tokens:
- * each request reads its session from the file, in the same moment as the records.
+ * Creates the endpoints of a worker, from the files that the main process has open. Callers are anybody, service
+ * keys, and users by their tokens: their sessions are those of the same moment as the records.
  */
 export async function createWorkerHttp(
   config: PlatformConfig,
@@ -44,7 +44,7 @@ export async function createWorkerHttp(
   const logger = { info: spoil, warn: spoil, error: spoil };
   const secret = secrets.jwtSecret;
   const principals = createPrincipals({
-    serviceKeys: createServiceKeys({ rootKey: secrets.serviceKey, secret, declared: {}, clock }),
+    serviceKeys: createServiceKeys({ rootKey: secrets.serviceKey, secret, declared: config.serviceKeys ?? {}, clock }),
     // Tokens that others verify or sign are left to the main process, which knows their keys.
     tokens: createTokenVerifier({ secret, keys: null, issuers: null, clock }),
     sessions: createSessionReads({ file: open(join(dataDirectory, SYSTEM_FILE)), clock }),
