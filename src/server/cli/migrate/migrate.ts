@@ -1,20 +1,29 @@
 import { statSync } from "node:fs";
 import { Command } from "@commander-js/extra-typings";
+import { systemClock } from "../../../kernel/clock.ts";
 import { CommandError, UsageError } from "../errors.ts";
 import { option } from "../options.ts";
 import { printAnswer, printNote } from "../output.ts";
 import { unpackBackup } from "./pocketbase/archive.ts";
 import { move, planMove } from "./pocketbase/move.ts";
 import { openPbData } from "./pocketbase/source.ts";
+import { isConnection, isCustomDump, withSource } from "./supabase/open.ts";
 
 export const migrateCommand = new Command("migrate")
-  .description("Makes a config and a data directory from what another backend has: PocketBase")
-  .argument("<SOURCE>", "A pb_data folder, or a backup zip of PocketBase")
+  .description("Makes a config and a data directory from what another backend has: PocketBase, Supabase")
+  .argument("<SOURCE>", "A pb_data folder or backup zip of PocketBase; a pg_dump or postgres://… of Supabase")
   .addOption(option("--into <DIR>", "The new folder, for platform.config.ts, data and report.md"))
   .option("--plan", "Print the config and the report, and write nothing")
-  .action(async (place, { into, plan }) => {
+  .addOption(option("--from <KIND>", "What SOURCE is, where it does not tell: pocketbase or supabase"))
+  .addOption(option("--files <FOLDER>", "The files of Supabase's storage, as BUCKET/NAME"))
+  .action(async (place, { into, plan, from, files }) => {
     if (plan !== true && into === undefined)
       throw new UsageError("--into names the folder to make, or --plan prints it");
+    if (from !== undefined && !["pocketbase", "supabase"].includes(from))
+      throw new UsageError(`--from must be pocketbase or supabase, got "${from}"`);
+    if (from !== "pocketbase" && (from === "supabase" || isSupabase(place)))
+      return migrateSupabase(place, { into: plan === true ? undefined : into, files: files ?? null });
+    if (files !== undefined) throw new UsageError("--files is for Supabase: the files of PocketBase are in its folder");
     const stats = statSync(place, { throwIfNoEntry: false });
     if (stats === undefined) throw new CommandError(`There is no file or folder ${place}`);
     const unpacked = stats.isDirectory() ? null : await unpackBackup(place);
@@ -25,6 +34,37 @@ export const migrateCommand = new Command("migrate")
     }
   });
 
+/** Whether a source is a dump or an address of PostgreSQL. */
+function isSupabase(place: string): boolean {
+  if (isConnection(place)) return true;
+  const stats = statSync(place, { throwIfNoEntry: false });
+  return stats?.isFile() === true && (place.endsWith(".sql") || isCustomDump(place));
+}
+
+async function migrateSupabase(
+  place: string,
+  { into, files }: { into: string | undefined; files: string | null },
+): Promise<void> {
+  if (!isConnection(place) && statSync(place, { throwIfNoEntry: false })?.isFile() !== true)
+    throw new CommandError(`There is no file ${place}`);
+  // Loaded here: other sources need none of it.
+  const supabase = await import("./supabase/move.ts");
+  const now = systemClock.now();
+  await withSource(place, async (source) => {
+    if (into === undefined) {
+      const { text, report } = supabase.planMove(source, now);
+      return printAnswer(`${text}\n${report(null).trimEnd()}`);
+    }
+    return ended(into, await supabase.move(source, { directory: into, folder: files, now }));
+  });
+}
+
+/** Says where to go on. Errors: CommandError where something differs. */
+async function ended(into: string, isSame: boolean): Promise<void> {
+  await printNote(`wrote ${into}: read report.md, then platform check --config ${into}/platform.config.ts`);
+  if (!isSame) throw new CommandError("Not all is as it was: report.md names the counts and hashes that differ");
+}
+
 async function migrate(folder: string, { into, isPlan }: { into: string | undefined; isPlan: boolean }): Promise<void> {
   const source = openPbData(folder);
   try {
@@ -33,9 +73,7 @@ async function migrate(folder: string, { into, isPlan }: { into: string | undefi
       await printAnswer(`${text}\n${report().trimEnd()}`);
       return;
     }
-    const isSame = await move(source, into);
-    await printNote(`wrote ${into}: read report.md, then platform check --config ${into}/platform.config.ts`);
-    if (!isSame) throw new CommandError("Not all is as it was: report.md names the counts and hashes that differ");
+    await ended(into, await move(source, into));
   } finally {
     source.close();
   }

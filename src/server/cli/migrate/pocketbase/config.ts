@@ -1,21 +1,13 @@
 import { isJsonObject, type JsonObject } from "../../../../kernel/json/json.ts";
-import { arrayCode, type Code, type Member, numberCode, objectCode, quoted, render, valueCode } from "../code.ts";
+import { type Code, type Member, numberCode, objectCode, quoted, valueCode } from "../code.ts";
+import type { DeclaredIndex } from "../config-source.ts";
+import { accessMember, configSource, indexMember, type MovedRule, type MovedRules } from "../config-source.ts";
 import type { Remarks } from "../remarks.ts";
 import { numberOption, textOption, textsOption } from "./collections.ts";
 import { FILES_BUCKET, type MovedField } from "./fields.ts";
-import type { DeclaredIndex, MovedTable, MovePlan } from "./plan.ts";
+import type { MovedTable, MovePlan } from "./plan.ts";
 import type { MovedProvider } from "./providers.ts";
 import type { PbSource } from "./source.ts";
-
-/** A rule as it stands in the config; `comments` are lines above it. */
-export interface MovedRule {
-  /** null: nobody but service keys. */
-  code: Code | null;
-  comments: readonly string[];
-}
-
-export type RuleName = "read" | "insert" | "update" | "delete";
-export type MovedRules = Readonly<Record<RuleName, MovedRule>>;
 
 export interface MovedView {
   name: string;
@@ -48,7 +40,6 @@ const NO_RULES: MovedRules = { read: NO_RULE, insert: NO_RULE, update: NO_RULE, 
 export type Variables = ReadonlyMap<string, string>;
 
 const HEADER = `// Made from PocketBase by platform migrate. report.md beside this file says what to look at.`;
-const FUNCTIONS = ["allOf", "anyOf", "defineConfig", "field", "none", "not", "some"];
 const THUMB = /^[1-9]\d*x[1-9]\d*$/;
 const PASSWORD_MIN_LENGTH = 8;
 
@@ -70,11 +61,7 @@ export function configText(given: ConfigParts): { text: string; variables: Varia
     ...bucketMember(parts),
     { name: "databases", value: objectCode([{ name: "shared", value: namespaceCode(parts) }], { isBroken: true }) },
   ];
-  const body = `export default defineConfig(${render(objectCode(members, { isBroken: true }))});\n`;
-  const used = FUNCTIONS.filter((name) => new RegExp(`(?<![.\\w"])${name}\\(`).test(body));
-  const imports = [`import { ${used.join(", ")} } from "platform";`];
-  if (/(?<![.\w"])t\.[A-Z]/.test(body)) imports.unshift('import { t } from "elysia";');
-  return { text: [HEADER, ...imports, "", body].join("\n"), variables };
+  return { text: configSource(HEADER, members), variables };
 }
 
 function namespaceCode({ plan, rulesOf, indexesOf, views }: WritingParts): Code {
@@ -111,9 +98,6 @@ function tableCode(table: MovedTable, rules: MovedRules, indexes: readonly Decla
 
 const fieldMember = ({ name, declaration }: MovedField): Member => ({ name, value: declaration });
 
-const indexMember = (indexes: readonly DeclaredIndex[]): Member[] =>
-  indexes.length === 0 ? [] : [{ name: "indexes", value: arrayCode(indexes.map(valueCode)) }];
-
 /** The times that PocketBase sets at the insert, under another name than `created`. */
 function hooksMember(fields: readonly MovedField[]): Member[] {
   const set = fields.filter(({ source, isTouched }) => source.type === "autodate" && !isTouched);
@@ -123,20 +107,6 @@ function hooksMember(fields: readonly MovedField[]): Member[] {
   const times = names.map((name) => `${name}: new Date().toISOString()`).join(", ");
   const hook = `(_auth, record) => ({ ...record, ${times} })`;
   return [{ name: "hooks", value: objectCode([{ name: "beforeInsert", value: hook }]) }];
-}
-
-/** Declares rules; those of a kind that nobody has are left out, unless there is something to say. */
-function accessMember(rules: MovedRules, names: readonly RuleName[]): Member[] {
-  const members = names.flatMap((name): Member[] => {
-    const { code, comments } = rules[name];
-    return code === null && comments.length === 0 ? [] : [{ name, value: code ?? "false", comments }];
-  });
-  const writes = [rules.insert.code, rules.update.code];
-  // Where the caller alone decides both rules, one of them would be enough for an upsert.
-  if (names.includes("insert") && writes.some((code) => code !== null) && !writes.every((code) => code === "true")) {
-    members.push({ name: "upsert", value: quoted("matching") });
-  }
-  return members.length === 0 ? [] : [{ name: "access", value: objectCode(members, { isBroken: members.length > 1 }) }];
 }
 
 function hiddenMember({ hidden, name }: MovedTable): Member[] {

@@ -1,5 +1,6 @@
 import { RECORD_SIZE_MAX_BYTES } from "../../../config/limits.ts";
-import { tableNameProblem } from "../../../config/shape/names.ts";
+import type { DeclaredIndex } from "../config-source.ts";
+import { tableNames } from "../names.ts";
 import type { Remarks } from "../remarks.ts";
 import { ACCOUNT_FIELDS, type PbCollection, type PbField } from "./collections.ts";
 import { type FieldPlace, fieldName, type MovedField, movedField } from "./fields.ts";
@@ -9,11 +10,6 @@ import type { PbSource } from "./source.ts";
 import { NO_FACTS, type RecordIds, type Survey, surveyOf } from "./survey.ts";
 
 const RECORD_DEFAULT_MAX_BYTES = 1024 * 1024;
-
-export interface DeclaredIndex {
-  fields: readonly string[];
-  unique?: true;
-}
 
 /** A collection and the table that it becomes. */
 export interface MovedTable {
@@ -76,22 +72,6 @@ function recordIds(source: PbSource, stored: readonly PbCollection[], users: PbC
     ids.set(collection.id, known);
   }
   return ids;
-}
-
-/** Returns the names of tables and views by the id of their collection. */
-function tableNames(collections: readonly PbCollection[], remarks: Remarks): Map<string, string> {
-  const taken = new Set(collections.map(({ name }) => name.toLowerCase()));
-  const names = new Map<string, string>();
-  for (const { id, name } of collections) {
-    let chosen = name;
-    while (tableNameProblem(chosen) !== null || (chosen !== name && taken.has(chosen.toLowerCase()))) {
-      chosen = chosen === name ? `${name.slice(0, 56)}_table` : `${chosen}_`;
-    }
-    taken.add(chosen.toLowerCase());
-    if (chosen !== name) remarks.look(name, `is called ${chosen} here, as its name is reserved`);
-    names.set(id, chosen);
-  }
-  return names;
 }
 
 interface TableParts {

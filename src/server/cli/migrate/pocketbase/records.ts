@@ -1,13 +1,11 @@
 import { Database } from "bun:sqlite";
-import { createHash } from "node:crypto";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../../../kernel/json/json.ts";
+import type { JsonObject } from "../../../../kernel/json/json.ts";
 import { createCodec } from "../../../areas/tables/model/codec.ts";
-import { compileTables, type TableModel } from "../../../areas/tables/model/model.ts";
+import type { TableModel } from "../../../areas/tables/model/model.ts";
 import { idProblem } from "../../../areas/tables/model/validation.ts";
 import type { TableConfig } from "../../../config/types.ts";
 import { quoteIdentifier } from "../../../db/index.ts";
-import { countRows } from "../../../db/writer/row-counts.ts";
-import { CommandError } from "../../errors.ts";
+import { inserter, required, writeToFile } from "../load/write.ts";
 import type { Remarks } from "../remarks.ts";
 import type { MovedField } from "./fields.ts";
 import { storedFiles } from "./files.ts";
@@ -88,19 +86,13 @@ export function createConversion(source: PbSource, ids: MovedIds) {
 
 export type Conversion = ReturnType<typeof createConversion>;
 
-/**
- * Writes all records into the new file of the namespace, which no server has open. References in any order and in cycles are checked
- * once, at the end.
- */
+/** Writes all records into the new file of the namespace. */
 export function writeRecords(
   file: string,
   tables: Readonly<Record<string, TableConfig>>,
   { plan, conversion }: { plan: MovePlan; conversion: Conversion },
 ): void {
-  const models = compileTables("shared", tables);
-  const sqlite = new Database(file, { readwrite: true });
-  try {
-    sqlite.run("PRAGMA foreign_keys = OFF");
+  writeToFile(file, tables, (sqlite, models) => {
     for (const table of plan.tables) {
       const model = required(models, table.name);
       const hidden = table.hidden === null ? null : required(models, table.hidden.name);
@@ -114,39 +106,7 @@ export function writeRecords(
         }
       })();
     }
-    countRows(
-      sqlite,
-      [...models.values()].filter(({ view }) => view === null).map(({ name }) => name),
-      quoteIdentifier,
-    );
-    const broken = sqlite.query<{ table: string; parent: string }, []>("PRAGMA foreign_key_check").get();
-    if (broken !== null)
-      throw new CommandError(`${broken.table} refers to records of ${broken.parent} that do not exist`);
-  } finally {
-    sqlite.close();
-  }
-}
-
-function required(models: ReadonlyMap<string, TableModel>, name: string): TableModel {
-  const model = models.get(name);
-  if (model === undefined) throw new Error(`the config that was written has no table ${name}`);
-  return model;
-}
-
-/** A value for a file that comes later, where the column takes no null. */
-const NO_FILE_YET = "null";
-
-function inserter(sqlite: Database, model: TableModel): (record: JsonObject) => void {
-  const codec = createCodec(model);
-  const slots = model.columns.map(() => "?").join(", ");
-  const insert = sqlite.prepare(`INSERT INTO ${model.sql} (${model.selectList}) VALUES (${slots})`);
-  return (record) => {
-    const values = codec.toValues(record);
-    for (const [index, { file, isNullable }] of model.columns.entries()) {
-      if (file !== null && !isNullable) values[index] ??= NO_FILE_YET;
-    }
-    insert.run(...values);
-  };
+  });
 }
 
 /** Returns a writer of the fields of your own of accounts, whose records exist. */
@@ -194,24 +154,3 @@ export function restoreTimes(
 
 export const filesOf = (source: PbSource, { collection }: MovedTable, field: MovedField, row: Row) =>
   storedFiles(source, collection, String(row["id"]), row[field.source.name]).found;
-
-/** A hash over records, in the order in which they are added. */
-export function createRecordsHash() {
-  const hash = createHash("sha256");
-  let count = 0;
-  return {
-    add(record: JsonObject): void {
-      count += 1;
-      hash.update(`${canonical(record)}\n`);
-    },
-    result: () => ({ count, hash: hash.digest("hex") }),
-  };
-}
-
-/** Returns JSON whose members are in the order of their names. */
-function canonical(value: JsonValue): string {
-  if (Array.isArray(value)) return `[${value.map(canonical).join(",")}]`;
-  if (!isJsonObject(value)) return JSON.stringify(value);
-  const members = Object.keys(value).sort();
-  return `{${members.map((name) => `${JSON.stringify(name)}:${canonical(value[name] ?? null)}`).join(",")}}`;
-}

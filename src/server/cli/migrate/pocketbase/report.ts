@@ -1,5 +1,6 @@
+import type { Comparison } from "../load/comparison.ts";
 import type { Remark, Remarks } from "../remarks.ts";
-import type { Comparison } from "./load.ts";
+import { compared, listed, section } from "../report.ts";
 import type { MovePlan } from "./plan.ts";
 import type { PbSource } from "./source.ts";
 
@@ -34,34 +35,8 @@ const ALWAYS: readonly Remark[] = [
   { place: "references", text: "may name a record that the caller cannot read, as there (`mayBeHidden`)" },
 ];
 
-function compared(comparisons: readonly Comparison[]): string {
-  const rows = comparisons.map(({ name, there, here }) => {
-    const isSame = there.count === here.count && there.hash === here.hash;
-    const hash = isSame
-      ? here.hash.slice(0, 16)
-      : `**${there.hash.slice(0, 16)} there, ${here.hash.slice(0, 16)} here**`;
-    return `| ${name} | ${there.count} | ${here.count} | ${hash} |`;
-  });
-  const head = ["| | there | here | SHA-256 of all |", "|---|---|---|---|"];
-  return ["## Counts and hashes", "", "Every record and file was read back and compared.", "", ...head, ...rows].join(
-    "\n",
-  );
-}
-
 function planned({ tables, views }: MovePlan): string {
   const rows = tables.map(({ name, rows: count }) => `| ${name} | ${count} |`);
   const lines = ["## What there is", "", "| table | records |", "|---|---|", ...rows];
   return [...lines, ...views.map(({ name }) => `| ${name} | a view |`)].join("\n");
 }
-
-const section = (title: string, remarks: readonly Remark[]): string[] =>
-  remarks.length === 0
-    ? []
-    : [`## ${title}\n\n${remarks.map(({ place, text }) => `- **${place}**: ${text}`).join("\n")}`];
-
-const listed = (title: string, names: readonly string[]): string[] =>
-  names.length === 0 ? [] : [`## ${title}\n\n${names.map((name) => `- ${name}`).join("\n")}`];
-
-/** Whether everything that was moved is as it was. */
-export const isSame = (comparisons: readonly Comparison[]): boolean =>
-  comparisons.every(({ there, here }) => there.count === here.count && there.hash === here.hash);

@@ -1,6 +1,3 @@
-import { textsOption } from "../collections.ts";
-import type { Comparison, Operator } from "../filter/parser.ts";
-import { FilterError } from "../filter/tokens.ts";
 import {
   type CodeValue,
   type Condition,
@@ -11,7 +8,10 @@ import {
   negated,
   type Step,
   TRUE,
-} from "./formula.ts";
+} from "../../rules/formula.ts";
+import { textsOption } from "../collections.ts";
+import type { Comparison, Operator } from "../filter/parser.ts";
+import { FilterError } from "../filter/tokens.ts";
 import { type FieldTerm, hasEvenIds, type RulePlace, type Term, termOf } from "./terms.ts";
 
 type ValueTerm = Extract<Term, { kind: "value" }>;

@@ -1,10 +1,10 @@
+import type { CodeValue, Need, Step } from "../../rules/formula.ts";
+import { literal } from "../../rules/formula.ts";
 import type { PbCollection } from "../collections.ts";
 import type { MovedField, ValueKind } from "../fields.ts";
 import type { Operand } from "../filter/parser.ts";
 import { FilterError } from "../filter/tokens.ts";
 import type { MovedTable, MovePlan } from "../plan.ts";
-import type { CodeValue, Need, Step } from "./formula.ts";
-import { literal } from "./formula.ts";
 
 /** The rule at hand. */
 export interface RulePlace {

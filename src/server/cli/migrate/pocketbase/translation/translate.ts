@@ -1,17 +1,14 @@
+import type { MovedRule, MovedRules } from "../../config-source.ts";
 import type { Remarks } from "../../remarks.ts";
+import { boundProblem, type Relation, relationsOf } from "../../rules/bounds.ts";
+import { ruleCode } from "../../rules/emit.ts";
+import { FALSE, type Formula, isConstant, join, joinRelated, literal, type Tell, TRUE } from "../../rules/formula.ts";
 import { ruleOption } from "../collections.ts";
-import type { MovedRule, MovedRules } from "../config.ts";
 import { type Expression, parseFilter } from "../filter/parser.ts";
 import { FilterError } from "../filter/tokens.ts";
 import type { MovedTable, MovePlan } from "../plan.ts";
 import { compare } from "./compare.ts";
-import { ruleCode } from "./emit.ts";
-import { FALSE, type Formula, isConstant, join, joinRelated, literal, type Tell, TRUE } from "./formula.ts";
 import type { RulePlace } from "./terms.ts";
-
-/** The bounds of a filter of this server. */
-const LEVELS_MAX = 4;
-const PARTS_MAX = 100;
 
 /** Translates the rules of a source, and collects the indexes that they need. */
 export function createTranslation(plan: MovePlan, remarks: Remarks) {
@@ -159,8 +156,8 @@ function bounded(
   { plan }: RulePlace,
   { tell, indexes }: { tell: Tell; indexes: Map<string, Set<string>> },
 ): boolean {
-  if (levelsOf(formula) > LEVELS_MAX) tell(`it has more than ${LEVELS_MAX} levels`);
-  else if (partsOf(formula) > PARTS_MAX) tell(`it has more than ${PARTS_MAX} parts`);
+  const problem = boundProblem(formula);
+  if (problem !== null) tell(problem);
   else {
     const missing = relationsOf(formula).flatMap((relation) => missingIndex(plan, relation) ?? []);
     if (!missing.some(({ field }) => field === null)) {
@@ -172,27 +169,6 @@ function bounded(
     tell("a related record is found by no index");
   }
   return false;
-}
-
-function levelsOf(formula: Formula): number {
-  if (formula.kind === "and") return Math.max(0, ...formula.parts.map(levelsOf));
-  if (formula.kind === "or") return 1 + Math.max(0, ...formula.parts.map(levelsOf));
-  if (formula.kind === "some" || formula.kind === "none") return 1 + levelsOf(formula.inner);
-  return formula.kind === "not" ? 1 : 0;
-}
-
-function partsOf(formula: Formula): number {
-  if (formula.kind === "and" || formula.kind === "or")
-    return formula.parts.reduce((sum, part) => sum + partsOf(part), 1);
-  if (formula.kind === "some" || formula.kind === "none") return 2 + partsOf(formula.inner);
-  return formula.kind === "not" ? 2 : 1;
-}
-
-type Relation = Extract<Formula, { kind: "some" | "none" }>;
-
-function relationsOf(formula: Formula): Relation[] {
-  if (formula.kind === "and" || formula.kind === "or") return formula.parts.flatMap(relationsOf);
-  return formula.kind === "some" || formula.kind === "none" ? [formula, ...relationsOf(formula.inner)] : [];
 }
 
 /** Returns the index that a relation lacks; `field` null: none would do. */

@@ -1,4 +1,4 @@
-import { arrayCode, type Code, callCode, quoted } from "../../code.ts";
+import { arrayCode, type Code, callCode, quoted } from "../code.ts";
 import {
   type CodeValue,
   type Condition,
@@ -13,7 +13,7 @@ import {
 
 /** The code of a rule, and of the record of the caller that it looks up. */
 export interface EmitOptions {
-  action: "read" | "insert" | "update" | "delete";
+  action: "read" | "insert" | "update" | "delete" | "file";
   /** The lookup of the caller's record. */
   meCode: string;
 }
@@ -23,6 +23,7 @@ const WIDEST_PARAMETERS: Readonly<Record<EmitOptions["action"], readonly string[
   insert: ["auth", "record"],
   update: ["auth", "record", "next"],
   delete: ["auth", "record"],
+  file: ["auth", "file"],
 };
 
 /** Returns a rule's code: `true`, or a function; null: it allows nothing. */

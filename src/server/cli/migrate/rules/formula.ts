@@ -1,4 +1,4 @@
-import { quoted } from "../../code.ts";
+import { quoted } from "../code.ts";
 
 /** Facts about the caller without which a part of a rule is false. `me`: the caller's record. */
 export type Need = "auth" | "email" | "me";
@@ -69,6 +69,22 @@ export function join(kind: "and" | "or", parts: readonly Formula[]): Formula {
   const [only] = different;
   if (only === undefined) return decisive ? FALSE : TRUE;
   return different.length === 1 ? only : { kind, parts: different };
+}
+
+/** Returns the same formula without what another part of it decides: `a and (a or b)` is `a`, and so is `a or (a and b)`. */
+export function absorbed(formula: Formula): Formula {
+  if (formula.kind === "some" || formula.kind === "none") return { ...formula, inner: absorbed(formula.inner) };
+  if (formula.kind !== "and" && formula.kind !== "or") return formula;
+  const joined = join(formula.kind, formula.parts.map(absorbed));
+  if (joined.kind !== "and" && joined.kind !== "or") return joined;
+  const texts = new Set(joined.parts.map((part) => JSON.stringify(part)));
+  const other = joined.kind === "and" ? "or" : "and";
+  const isDecided = (part: Formula): boolean =>
+    part.kind === other && part.parts.some((one) => texts.has(JSON.stringify(one)));
+  return join(
+    joined.kind,
+    joined.parts.filter((part) => !isDecided(part)),
+  );
 }
 
 /** Returns the formula where some facts are missing: parts that need them are false. */
