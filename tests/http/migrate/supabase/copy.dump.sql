@@ -2,7 +2,7 @@
 -- PostgreSQL database dump
 --
 
-\restrict ZwYmlwq0jNgdrqeDrk53UnoQeDCQ0l9wgSIEvXLzB5E0X1R1JFtF9DMaCai6QFx
+\restrict 4H1GjcBfAMdFiCujFc8UhV2dxysXfxMfCSRG9gqRYXya9SsAnfPkbiu24R0AlBr
 
 -- Dumped from database version 15.18
 -- Dumped by pg_dump version 15.18 (Debian 15.18-0+deb12u1)
@@ -204,6 +204,19 @@ CREATE TABLE public.profiles (
 
 
 --
+-- Name: slots; Type: TABLE; Schema: public; Owner: -
+--
+
+CREATE TABLE public.slots (
+    id integer NOT NULL,
+    low integer,
+    high integer,
+    code text NOT NULL,
+    confirmed_code text
+);
+
+
+--
 -- Name: tasks; Type: TABLE; Schema: public; Owner: -
 --
 
@@ -294,8 +307,8 @@ CREATE TABLE storage.objects (
 --
 
 COPY auth.identities (provider_id, user_id, identity_data, provider, id) FROM stdin;
-00000000-0000-4000-8000-00000000000a	00000000-0000-4000-8000-00000000000a	{"sub": "x", "email": "owner@example.com"}	email	d4abfa4d-a7c7-4a5a-ae4a-d4c1f6327ae2
-google-17	00000000-0000-4000-8000-00000000000a	{"sub": "google-17"}	google	e3f24d32-380d-4920-a332-2850b72182d5
+00000000-0000-4000-8000-00000000000a	00000000-0000-4000-8000-00000000000a	{"sub": "x", "email": "owner@example.com"}	email	c2e6b136-a83f-4e2f-b9bc-f7821d343cc7
+google-17	00000000-0000-4000-8000-00000000000a	{"sub": "google-17"}	google	c09c3cc7-5f83-47e7-b82a-b256dc45519e
 \.
 
 
@@ -379,6 +392,20 @@ COPY public.profiles (id, username, email, is_public, secret_note) FROM stdin;
 
 
 --
+-- Data for Name: slots; Type: TABLE DATA; Schema: public; Owner: -
+--
+
+COPY public.slots (id, low, high, code, confirmed_code) FROM stdin;
+1	1	2	a	b
+2	2	1	a	a
+3	\N	2	a	\N
+4	1	\N	a	a
+5	2	2	a	b
+6	1	5	a	\N
+\.
+
+
+--
 -- Data for Name: tasks; Type: TABLE DATA; Schema: public; Owner: -
 --
 
@@ -418,9 +445,9 @@ my bucket	my bucket	f	\N
 --
 
 COPY storage.objects (id, bucket_id, name, owner_id, created_at, metadata) FROM stdin;
-d6ff2e03-15e5-450c-abd8-92e33466e17d	avatars	00000000-0000-4000-8000-00000000000a/me.png	00000000-0000-4000-8000-00000000000a	2024-03-04 05:06:07+00	{"mimetype": "image/png"}
-7541ff4f-30cb-45e9-b783-3c592a796aa0	papers	plan.txt	00000000-0000-4000-8000-00000000000b	2024-03-04 05:06:08+00	{"mimetype": "text/plain"}
-a1e89958-50df-4859-a55f-2b504911fe06	papers	gone.txt	\N	2024-03-04 05:06:09+00	\N
+023e7339-e0af-436f-a7bf-46e719a26dd7	avatars	00000000-0000-4000-8000-00000000000a/me.png	00000000-0000-4000-8000-00000000000a	2024-03-04 05:06:07+00	{"mimetype": "image/png"}
+e5b24021-15e4-443d-b76d-95e9df294d4d	papers	plan.txt	00000000-0000-4000-8000-00000000000b	2024-03-04 05:06:08+00	{"mimetype": "text/plain"}
+eb27d29b-6515-4108-8f47-d870d378e308	papers	gone.txt	\N	2024-03-04 05:06:09+00	\N
 \.
 
 
@@ -501,6 +528,14 @@ ALTER TABLE ONLY public.profiles
 
 ALTER TABLE ONLY public.profiles
     ADD CONSTRAINT profiles_username_key UNIQUE (username);
+
+
+--
+-- Name: slots slots_pkey; Type: CONSTRAINT; Schema: public; Owner: -
+--
+
+ALTER TABLE ONLY public.slots
+    ADD CONSTRAINT slots_pkey PRIMARY KEY (id);
 
 
 --
@@ -629,10 +664,24 @@ CREATE POLICY "Admins" ON public.tasks FOR DELETE USING (public.is_admin());
 
 
 --
+-- Name: slots Another code; Type: POLICY; Schema: public; Owner: -
+--
+
+CREATE POLICY "Another code" ON public.slots FOR UPDATE USING ((NOT (code = confirmed_code))) WITH CHECK (true);
+
+
+--
 -- Name: announcements For users; Type: POLICY; Schema: public; Owner: -
 --
 
 CREATE POLICY "For users" ON public.announcements FOR SELECT TO authenticated USING (((NOT ((audience = 'staff'::text) OR (NOT published))) AND ((hides_from <> auth.uid()) OR (hides_from IS NULL))));
+
+
+--
+-- Name: slots In order; Type: POLICY; Schema: public; Owner: -
+--
+
+CREATE POLICY "In order" ON public.slots FOR SELECT USING (((low < high) OR (code = confirmed_code)));
 
 
 --
@@ -647,6 +696,13 @@ CREATE POLICY "Insiders" ON public.announcements FOR SELECT USING (((auth.role()
 --
 
 CREATE POLICY "Members see members" ON public.members FOR SELECT TO authenticated USING ((user_id = auth.uid()));
+
+
+--
+-- Name: slots New in order; Type: POLICY; Schema: public; Owner: -
+--
+
+CREATE POLICY "New in order" ON public.slots FOR INSERT WITH CHECK ((low <= high));
 
 
 --
@@ -770,6 +826,12 @@ ALTER TABLE public.notes ENABLE ROW LEVEL SECURITY;
 --
 
 ALTER TABLE public.profiles ENABLE ROW LEVEL SECURITY;
+
+--
+-- Name: slots; Type: ROW SECURITY; Schema: public; Owner: -
+--
+
+ALTER TABLE public.slots ENABLE ROW LEVEL SECURITY;
 
 --
 -- Name: tasks; Type: ROW SECURITY; Schema: public; Owner: -
@@ -930,6 +992,15 @@ GRANT SELECT(is_public) ON TABLE public.profiles TO authenticated;
 
 
 --
+-- Name: TABLE slots; Type: ACL; Schema: public; Owner: -
+--
+
+GRANT ALL ON TABLE public.slots TO anon;
+GRANT ALL ON TABLE public.slots TO authenticated;
+GRANT ALL ON TABLE public.slots TO service_role;
+
+
+--
 -- Name: TABLE tasks; Type: ACL; Schema: public; Owner: -
 --
 
@@ -968,5 +1039,5 @@ GRANT ALL ON TABLE storage.objects TO authenticated;
 -- PostgreSQL database dump complete
 --
 
-\unrestrict ZwYmlwq0jNgdrqeDrk53UnoQeDCQ0l9wgSIEvXLzB5E0X1R1JFtF9DMaCai6QFx
+\unrestrict 4H1GjcBfAMdFiCujFc8UhV2dxysXfxMfCSRG9gqRYXya9SsAnfPkbiu24R0AlBr
 

@@ -2,7 +2,7 @@
 -- PostgreSQL database dump
 --
 
-\restrict 1URKmvKxWnisRLtlOZvidKLEM6N529KIgSWqvn5xGEgbTMitcdjmpKIu8OXy2eT
+\restrict vSqNQaqo6LZa6lejKUWItsqRK1FakwKXmZWYfJI9pY3MvR0qI5ggszKhCtp1tLy
 
 -- Dumped from database version 15.18
 -- Dumped by pg_dump version 15.18 (Debian 15.18-0+deb12u1)
@@ -204,6 +204,19 @@ CREATE TABLE public.profiles (
 
 
 --
+-- Name: slots; Type: TABLE; Schema: public; Owner: -
+--
+
+CREATE TABLE public.slots (
+    id integer NOT NULL,
+    low integer,
+    high integer,
+    code text NOT NULL,
+    confirmed_code text
+);
+
+
+--
 -- Name: tasks; Type: TABLE; Schema: public; Owner: -
 --
 
@@ -293,8 +306,8 @@ CREATE TABLE storage.objects (
 -- Data for Name: identities; Type: TABLE DATA; Schema: auth; Owner: -
 --
 
-INSERT INTO auth.identities VALUES ('00000000-0000-4000-8000-00000000000a', '00000000-0000-4000-8000-00000000000a', '{"sub": "x", "email": "owner@example.com"}', 'email', 'd4abfa4d-a7c7-4a5a-ae4a-d4c1f6327ae2');
-INSERT INTO auth.identities VALUES ('google-17', '00000000-0000-4000-8000-00000000000a', '{"sub": "google-17"}', 'google', 'e3f24d32-380d-4920-a332-2850b72182d5');
+INSERT INTO auth.identities VALUES ('00000000-0000-4000-8000-00000000000a', '00000000-0000-4000-8000-00000000000a', '{"sub": "x", "email": "owner@example.com"}', 'email', 'c2e6b136-a83f-4e2f-b9bc-f7821d343cc7');
+INSERT INTO auth.identities VALUES ('google-17', '00000000-0000-4000-8000-00000000000a', '{"sub": "google-17"}', 'google', 'c09c3cc7-5f83-47e7-b82a-b256dc45519e');
 
 
 --
@@ -363,6 +376,18 @@ INSERT INTO public.profiles VALUES ('00000000-0000-4000-8000-00000000000d', NULL
 
 
 --
+-- Data for Name: slots; Type: TABLE DATA; Schema: public; Owner: -
+--
+
+INSERT INTO public.slots VALUES (1, 1, 2, 'a', 'b');
+INSERT INTO public.slots VALUES (2, 2, 1, 'a', 'a');
+INSERT INTO public.slots VALUES (3, NULL, 2, 'a', NULL);
+INSERT INTO public.slots VALUES (4, 1, NULL, 'a', 'a');
+INSERT INTO public.slots VALUES (5, 2, 2, 'a', 'b');
+INSERT INTO public.slots VALUES (6, 1, 5, 'a', NULL);
+
+
+--
 -- Data for Name: tasks; Type: TABLE DATA; Schema: public; Owner: -
 --
 
@@ -396,9 +421,9 @@ INSERT INTO storage.buckets VALUES ('my bucket', 'my bucket', false, NULL);
 -- Data for Name: objects; Type: TABLE DATA; Schema: storage; Owner: -
 --
 
-INSERT INTO storage.objects VALUES ('d6ff2e03-15e5-450c-abd8-92e33466e17d', 'avatars', '00000000-0000-4000-8000-00000000000a/me.png', '00000000-0000-4000-8000-00000000000a', '2024-03-04 05:06:07+00', '{"mimetype": "image/png"}');
-INSERT INTO storage.objects VALUES ('7541ff4f-30cb-45e9-b783-3c592a796aa0', 'papers', 'plan.txt', '00000000-0000-4000-8000-00000000000b', '2024-03-04 05:06:08+00', '{"mimetype": "text/plain"}');
-INSERT INTO storage.objects VALUES ('a1e89958-50df-4859-a55f-2b504911fe06', 'papers', 'gone.txt', NULL, '2024-03-04 05:06:09+00', NULL);
+INSERT INTO storage.objects VALUES ('023e7339-e0af-436f-a7bf-46e719a26dd7', 'avatars', '00000000-0000-4000-8000-00000000000a/me.png', '00000000-0000-4000-8000-00000000000a', '2024-03-04 05:06:07+00', '{"mimetype": "image/png"}');
+INSERT INTO storage.objects VALUES ('e5b24021-15e4-443d-b76d-95e9df294d4d', 'papers', 'plan.txt', '00000000-0000-4000-8000-00000000000b', '2024-03-04 05:06:08+00', '{"mimetype": "text/plain"}');
+INSERT INTO storage.objects VALUES ('eb27d29b-6515-4108-8f47-d870d378e308', 'papers', 'gone.txt', NULL, '2024-03-04 05:06:09+00', NULL);
 
 
 --
@@ -478,6 +503,14 @@ ALTER TABLE ONLY public.profiles
 
 ALTER TABLE ONLY public.profiles
     ADD CONSTRAINT profiles_username_key UNIQUE (username);
+
+
+--
+-- Name: slots slots_pkey; Type: CONSTRAINT; Schema: public; Owner: -
+--
+
+ALTER TABLE ONLY public.slots
+    ADD CONSTRAINT slots_pkey PRIMARY KEY (id);
 
 
 --
@@ -606,10 +639,24 @@ CREATE POLICY "Admins" ON public.tasks FOR DELETE USING (public.is_admin());
 
 
 --
+-- Name: slots Another code; Type: POLICY; Schema: public; Owner: -
+--
+
+CREATE POLICY "Another code" ON public.slots FOR UPDATE USING ((NOT (code = confirmed_code))) WITH CHECK (true);
+
+
+--
 -- Name: announcements For users; Type: POLICY; Schema: public; Owner: -
 --
 
 CREATE POLICY "For users" ON public.announcements FOR SELECT TO authenticated USING (((NOT ((audience = 'staff'::text) OR (NOT published))) AND ((hides_from <> auth.uid()) OR (hides_from IS NULL))));
+
+
+--
+-- Name: slots In order; Type: POLICY; Schema: public; Owner: -
+--
+
+CREATE POLICY "In order" ON public.slots FOR SELECT USING (((low < high) OR (code = confirmed_code)));
 
 
 --
@@ -624,6 +671,13 @@ CREATE POLICY "Insiders" ON public.announcements FOR SELECT USING (((auth.role()
 --
 
 CREATE POLICY "Members see members" ON public.members FOR SELECT TO authenticated USING ((user_id = auth.uid()));
+
+
+--
+-- Name: slots New in order; Type: POLICY; Schema: public; Owner: -
+--
+
+CREATE POLICY "New in order" ON public.slots FOR INSERT WITH CHECK ((low <= high));
 
 
 --
@@ -747,6 +801,12 @@ ALTER TABLE public.notes ENABLE ROW LEVEL SECURITY;
 --
 
 ALTER TABLE public.profiles ENABLE ROW LEVEL SECURITY;
+
+--
+-- Name: slots; Type: ROW SECURITY; Schema: public; Owner: -
+--
+
+ALTER TABLE public.slots ENABLE ROW LEVEL SECURITY;
 
 --
 -- Name: tasks; Type: ROW SECURITY; Schema: public; Owner: -
@@ -907,6 +967,15 @@ GRANT SELECT(is_public) ON TABLE public.profiles TO authenticated;
 
 
 --
+-- Name: TABLE slots; Type: ACL; Schema: public; Owner: -
+--
+
+GRANT ALL ON TABLE public.slots TO anon;
+GRANT ALL ON TABLE public.slots TO authenticated;
+GRANT ALL ON TABLE public.slots TO service_role;
+
+
+--
 -- Name: TABLE tasks; Type: ACL; Schema: public; Owner: -
 --
 
@@ -945,5 +1014,5 @@ GRANT ALL ON TABLE storage.objects TO authenticated;
 -- PostgreSQL database dump complete
 --
 
-\unrestrict 1URKmvKxWnisRLtlOZvidKLEM6N529KIgSWqvn5xGEgbTMitcdjmpKIu8OXy2eT
+\unrestrict vSqNQaqo6LZa6lejKUWItsqRK1FakwKXmZWYfJI9pY3MvR0qI5ggszKhCtp1tLy
 

@@ -30,7 +30,7 @@ let actors: Actor[];
 const tables = "/api/db/shared/tables";
 const KEYS: Readonly<Record<string, string>> = {
   ...{ profiles: "id::text", teams: "id::text", members: "team_id || '~' || user_id", tasks: "task_id::text" },
-  ...{ notes: "note_id::text", open_table: "id::text", announcements: "id::text" },
+  ...{ notes: "note_id::text", open_table: "id::text", announcements: "id::text", slots: "id::text" },
 };
 
 async function movedFrom(dump: string, files: string): Promise<Moved> {
@@ -225,6 +225,12 @@ test("[MG62] [MG65] everybody writes what they wrote before, and nothing else", 
       ];
     }),
     ...["2", "6"].map((id) => update("announcements", id, { body: "new" })),
+    ...["1", "2", "3", "5", "6"].flatMap((id) => [
+      update("slots", id, { low: 0 }),
+      update("slots", id, { low: 9 }),
+      update("slots", id, { confirmed_code: "a" }),
+    ]),
+    ...[1, 2, null].map((low) => insert("slots", { low, high: 1, code: "x" }, String(200 + next++), "id")),
     remove("teams", "2"),
     remove("tasks", TASKS.ofMember),
   ];

@@ -113,6 +113,13 @@ CREATE TABLE public.announcements (
   audience text,
   hides_from uuid
 );
+CREATE TABLE public.slots (
+  id integer PRIMARY KEY,
+  low integer,
+  high integer,
+  code text NOT NULL,
+  confirmed_code text
+);
 CREATE INDEX tasks_team ON public.tasks USING btree (team_id, title);
 CREATE INDEX tasks_title ON public.tasks USING btree (lower(title));
 CREATE VIEW public.task_titles AS SELECT task_id, title FROM public.tasks;
@@ -129,6 +136,7 @@ ALTER TABLE public.members ENABLE ROW LEVEL SECURITY;
 ALTER TABLE public.tasks ENABLE ROW LEVEL SECURITY;
 ALTER TABLE public.notes ENABLE ROW LEVEL SECURITY;
 ALTER TABLE public.log ENABLE ROW LEVEL SECURITY;
+ALTER TABLE public.slots ENABLE ROW LEVEL SECURITY;
 ALTER TABLE public.announcements ENABLE ROW LEVEL SECURITY;
 
 CREATE POLICY "Public profiles" ON public.profiles FOR SELECT USING (is_public OR (SELECT auth.uid()) = id);
@@ -149,6 +157,9 @@ CREATE POLICY "Not locked" ON public.tasks AS RESTRICTIVE FOR UPDATE USING (NOT 
 CREATE POLICY "Admins" ON public.tasks FOR DELETE USING (public.is_admin());
 CREATE POLICY "Notes of tasks" ON public.notes FOR ALL TO public
   USING (EXISTS (SELECT 1 FROM public.tasks WHERE tasks.task_id = notes.task_id));
+CREATE POLICY "In order" ON public.slots FOR SELECT USING (low < high OR code = confirmed_code);
+CREATE POLICY "New in order" ON public.slots FOR INSERT WITH CHECK (low <= high);
+CREATE POLICY "Another code" ON public.slots FOR UPDATE USING (NOT (code = confirmed_code)) WITH CHECK (true);
 CREATE POLICY "Published" ON public.announcements FOR SELECT TO anon USING (published AND audience <> 'staff');
 CREATE POLICY "For users" ON public.announcements FOR SELECT TO authenticated
   USING (NOT (audience = 'staff' OR NOT published) AND (hides_from <> auth.uid() OR hides_from IS NULL));
@@ -200,6 +211,8 @@ INSERT INTO public.announcements VALUES
   (4, 'no audience', true, NULL, NULL),
   (5, 'for users', NULL, 'users', NULL),
   (6, 'not for the member', true, 'all', '00000000-0000-4000-8000-00000000000b');
+INSERT INTO public.slots VALUES
+  (1, 1, 2, 'a', 'b'), (2, 2, 1, 'a', 'a'), (3, NULL, 2, 'a', NULL), (4, 1, NULL, 'a', 'a'), (5, 2, 2, 'a', 'b'), (6, 1, 5, 'a', NULL);
 INSERT INTO storage.buckets VALUES ('avatars', 'avatars', true, 1000), ('papers', 'papers', false, NULL), ('my bucket', 'my bucket', false, NULL);
 INSERT INTO storage.objects (bucket_id, name, owner_id, created_at, metadata) VALUES
   ('avatars', '00000000-0000-4000-8000-00000000000a/me.png', '00000000-0000-4000-8000-00000000000a', '2024-03-04 05:06:07+00', '{"mimetype": "image/png"}'),

@@ -52,6 +52,18 @@ export const literal = (value: string | number | boolean | null): CodeValue => (
 
 const NEGATED: Readonly<Record<string, string>> = { "==": "!=", "!=": "==" };
 
+/** Compares a field of a record with another one of it: by the record of its id. A null equals nothing, and is different. */
+export const ofSameRecord = (table: string, field: string, operator: string, other: string): Formula => ({
+  kind: "some",
+  step: {
+    alias: ":itself",
+    table,
+    isMany: false,
+    link: { kind: "condition", field: "id", operator: "==", value: { outer: "id" } },
+  },
+  inner: { kind: "condition", field, operator, value: { outer: other } },
+});
+
 /** Returns the condition that holds for exactly the other records. */
 export function negated(condition: Condition): Formula {
   const operator = NEGATED[condition.operator];

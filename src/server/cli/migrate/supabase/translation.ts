@@ -9,6 +9,7 @@ import {
   join,
   literal,
   type Need,
+  ofSameRecord,
   TRUE,
   without,
 } from "../rules/formula.ts";
@@ -26,6 +27,8 @@ interface Scope {
   alias: string;
   mode: Mode;
   outer: Scope | null;
+  /** Whether the record is being inserted: no query finds it yet. */
+  isNew: boolean;
   /** Whether a part that is left out would allow more, as within a NOT EXISTS. */
   isExact: boolean;
   /** Tables whose policies are being asked: there, a policy that asks itself is an error. */
@@ -80,7 +83,7 @@ export class Translation {
       if (command === "select") this.#remarks.look(table.table.name, `denies here, as its ${text}`);
       return { formula: FALSE, comments: command === "select" ? [`Denies here: ${text}.`] : [] };
     }
-    const scope = rootOf(table, "record");
+    const scope = { ...rootOf(table, "record"), isNew: action === "insert" };
     const parts = [this.#policies(scope, command, "using", tell)];
     if (command === "update" || command === "delete") parts.push(this.#policies(scope, "select", "using", tell));
     if (command === "update") {
@@ -244,7 +247,15 @@ export class Translation {
     const table = this.#plan.tables.find(({ table: one }) => one.schema === from.schema && one.name === from.name);
     if (table === undefined) return refuse(`the table ${from.schema}.${from.name}`);
     const isExact = scope.isExact || !wanted;
-    const inner: Scope = { table, alias: from.alias, mode: "record", outer: scope, isExact, asked: scope.asked };
+    const inner: Scope = {
+      table,
+      alias: from.alias,
+      mode: "record",
+      outer: scope,
+      isNew: false,
+      isExact,
+      asked: scope.asked,
+    };
     const parts: Formula[] = [];
     if (select.where !== null) parts.push(this.#formula(select.where, true, inner, tell));
     if (left !== null) parts.push(this.#compare("=", only(select, true), outside(left, scope), true, inner));
@@ -317,6 +328,7 @@ const rootOf = (table: MovedTable, mode: Mode): Scope => ({
   alias: table.table.name,
   mode,
   outer: null,
+  isNew: false,
   isExact: false,
   asked: [table.table.name],
 });
@@ -522,7 +534,7 @@ function valueFor(
 
 /** Compares a column with one of the record around it. */
 function fieldComparison(left: Term & { kind: "field" }, sign: string, right: Term & { kind: "field" }): Formula {
-  if (left.depth === right.depth) return refuse("two columns of one record are compared");
+  if (left.depth === right.depth) return ownComparison(left, sign, right);
   if (sign !== "=") return refuse("columns are compared by their order");
   const [inner, around] = left.depth < right.depth ? [left, right] : [right, left];
   const isAlike = inner.column.kind === around.column.kind && isPlainText(inner.column) === isPlainText(around.column);
@@ -541,6 +553,29 @@ function fieldComparison(left: Term & { kind: "field" }, sign: string, right: Te
     return around.column.isNullable ? join("and", [code(`${text} !== null`), found]) : found;
   }
   return { kind: "condition", field: inner.column.name, operator: "==", value: { outer: around.column.name } };
+}
+
+/** Compares two columns of one record. A null equals nothing, and differs from nothing. */
+function ownComparison(left: Term & { kind: "field" }, sign: string, right: Term & { kind: "field" }): Formula {
+  const { scope, column } = left;
+  const isAlike = column.kind === right.column.kind && isPlainText(column) === isPlainText(right.column);
+  const isOrdered = ["integer", "number", "datetime"].includes(column.kind);
+  const isEqual = sign === "=" || sign === "<>";
+  if (!isAlike || scope.outer !== null || (!isOrdered && (!isEqual || !isPlainText(column)))) {
+    return refuse("two columns of one record are compared");
+  }
+  const present = [left, right].flatMap((term) =>
+    term.column.isNullable && sign !== "=" ? [condition(term, "!=", literal(null))] : [],
+  );
+  if (scope.mode === "record" && !scope.isNew) {
+    const compared = ofSameRecord(scope.table.name, column.name, OPERATORS[sign] ?? sign, right.column.name);
+    return join("and", [compared, ...present]);
+  }
+  const [one, other] = [left, right].map((term) => `${scope.isNew ? "record" : "next"}${memberOf(term.column.name)}`);
+  const nulls = [left, right].flatMap((term) =>
+    term.column.isNullable ? [code(`${scope.isNew ? "record" : "next"}${memberOf(term.column.name)} !== null`)] : [],
+  );
+  return join("and", [...nulls, code(`${one} ${SIGNS[sign] ?? sign} ${other}`)]);
 }
 
 const memberOf = (name: string): string => (/^[A-Za-z_$][\w$]*$/.test(name) ? `.${name}` : `[${JSON.stringify(name)}]`);

@@ -6,6 +6,7 @@ import {
   join,
   literal,
   negated,
+  ofSameRecord,
   type Step,
   TRUE,
 } from "../../rules/formula.ts";
@@ -230,7 +231,7 @@ interface Sign {
 
 /** Compares a field of the record, or of a related one. */
 function fieldFormula(left: FieldTerm, sign: Sign, right: Term, place: RulePlace): Formula {
-  if (right.kind === "field") return fieldsFormula(left, sign, right);
+  if (right.kind === "field") return fieldsFormula(left, sign, right, place);
   if (right.kind === "list") {
     const isOne = ["id", "reference", "text", "choice"].includes(left.type) && sign.operator === "=" && sign.isAny;
     if (!isOne) return refuse("a list of the caller is compared in another way than by ?=");
@@ -258,7 +259,8 @@ function none([first, ...rest]: readonly Step[], inner: Formula): Formula {
 }
 
 /** Compares a field of a related record with one of the record at hand. */
-function fieldsFormula(left: FieldTerm, sign: Sign, right: FieldTerm): Formula {
+function fieldsFormula(left: FieldTerm, sign: Sign, right: FieldTerm, place: RulePlace): Formula {
+  if (left.steps.length === 0 && right.steps.length === 0) return ownFieldsFormula(left, sign.operator, right, place);
   const [inner, outer] = left.steps.length > 0 ? [left, right] : [right, left];
   const isOneStep = inner.steps.length === 1 && outer.steps.length === 0;
   const textual = ["id", "reference", "text", "choice"];
@@ -268,6 +270,26 @@ function fieldsFormula(left: FieldTerm, sign: Sign, right: FieldTerm): Formula {
   const isMany = inner.steps.some((step) => step.isMany);
   if (sign.isAny || !isMany) return wrapped(inner.steps, condition);
   return join("and", [wrapped(inner.steps, condition), none(inner.steps, negated(condition))]);
+}
+
+/** Compares two fields of the record at hand. */
+function ownFieldsFormula(
+  left: FieldTerm,
+  operator: Operator,
+  right: FieldTerm,
+  { table, action }: RulePlace,
+): Formula {
+  const isText = (type: string): boolean => type === "id" || type === "text";
+  const isAlike = left.type === right.type || (isText(left.type) && isText(right.type));
+  // Where one has no value here, PocketBase compares an empty text.
+  const isNeverNull = [left, right].every(({ source }) => source === null || !source.isNullable);
+  const isEqual = operator === "=" || operator === "!=";
+  const isComparable = isText(left.type) || left.type === "number" || left.type === "boolean";
+  const sign = OPERATORS[operator];
+  if (!isAlike || !isComparable || !isNeverNull || sign === undefined) return refuse("two fields are compared");
+  if (!isEqual && left.type !== "number") return refuse("two fields are compared by their order");
+  if (action !== "insert") return ofSameRecord(table.name, left.name, sign, right.name);
+  return code(`record.${left.name} ${SIGNS[operator]} record.${right.name}`, []);
 }
 
 interface Chosen {
