@@ -268,6 +268,7 @@ describe("sources", () => {
     "areas/vectorize/search-job.ts": "a transaction that reads",
     "areas/backup/work-folder.ts": "scratch files",
     "cli/migrate/pocketbase/records.ts": "a new file that no server has opened yet",
+    "cli/migrate/supabase/move.ts": "a new file that no server has open",
     "jobs/reopening.ts": "the copy in a backup",
     "areas/d1/database-file.ts": "opens files of users, by the gate",
     "areas/d1/process/execute.ts": "asks the gate",
@@ -286,7 +287,9 @@ describe("sources", () => {
     "areas/backup/continuous/restore/restore.ts": "checks a restored database",
     "areas/backup/continuous/restore/tenant.ts": "counts the records of a restored database",
     "areas/backup/work-folder.ts": "scratch files",
+    "cli/migrate/load/write.ts": "a new file that no server has opened yet",
     "cli/migrate/pocketbase/records.ts": "a new file that no server has opened yet",
+    "cli/migrate/supabase/move.ts": "a new file that no server has open",
     "areas/d1/database-file.ts": "keeps the WAL, by the gate",
     "areas/d1/process/execute.ts": "asks the gate",
   };

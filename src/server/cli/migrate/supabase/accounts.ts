@@ -18,7 +18,7 @@ const DISPLAY_NAME_MAX_CHARACTERS = 256;
 const USERS = { schema: "auth", name: "users" };
 const IDENTITIES = { schema: "auth", name: "identities" };
 
-/** What the accounts of a source are, before any is imported. */
+/** Accounts of a source, before any is imported. */
 export interface MovedAccounts {
   accounts: readonly Account[];
   /** Names of `auth.oauth` with which somebody signs in. */

@@ -7,9 +7,9 @@ import { ruleCode } from "../rules/emit.ts";
 import { FALSE, type Formula, isConstant, join as joined, TRUE } from "../rules/formula.ts";
 import { type Expression, parseExpression } from "./expression.ts";
 import { CALLERS, isOf } from "./plan.ts";
+import { isGranted } from "./roles.ts";
 import type { PgCommand, PgPolicy, PgSource } from "./source.ts";
 import { NotUnderstood } from "./tokens.ts";
-import { isGranted } from "./translation.ts";
 
 /** A bucket of the storage, with rules of this server. */
 export interface MovedBucket {

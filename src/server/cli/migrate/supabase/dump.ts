@@ -195,7 +195,7 @@ export function typeOf(reader: TokenReader): string {
 
 const CONTINUES_TYPE = new Set(["varying", "precision", "with", "without", "time", "zone"]);
 
-/** What a CREATE makes that is read, and what the report names alone. */
+/** Kinds that are read, and kinds that the report names alone. */
 const READ = new Set(["table", "type", "policy", "index", "unique"]);
 const OTHERS = new Set(["function", "trigger", "view", "materialized", "or", "procedure"]);
 

@@ -18,7 +18,7 @@ export interface MovedColumn {
   isNullable: boolean;
   isEnum: boolean;
   members: readonly Member[];
-  /** What a hook sets where an insert has no value; null: nothing. */
+  /** Code of the value that a hook sets where an insert has none; null: no hook. */
   filledBy: string | null;
 }
 
@@ -202,7 +202,11 @@ function movedColumn(
   const members: Member[] = [
     ...(target === null ? [member("type", typeOf(kind, choices))] : [member("references", target)]),
     ...(isRequired && filledBy === null ? [member("required", true)] : []),
-    ...defaultMember(column, kind, target, { place, remarks, isFilled: filledBy !== null }),
+    ...defaultMember(field === "id" ? { ...column, default: null } : column, kind, target, {
+      place,
+      remarks,
+      isFilled: filledBy !== null,
+    }),
     ...(choices === undefined ? [] : [member("enum", choices)]),
     ...(isUnique(table, column.name) ? [member("unique", true)] : []),
     ...(key === undefined || target === null ? [] : [member("onDelete", onDeleteOf(key)), member("mayBeHidden", true)]),
@@ -258,7 +262,6 @@ function fillingOf(column: PgColumn, kind: ValueKind, place: string, remarks: Re
     );
     return "auth?.id ?? null";
   }
-  if (/^(?:extensions\.)?(?:gen_random_uuid|uuid_generate_v4)\(\)$/.test(text)) return "crypto.randomUUID()";
   if (column.isIdentity || isSequence(column)) {
     if (kind === "integer") remarks.look(place, "was counted there; here a new record has no number");
   }

@@ -54,7 +54,7 @@ export interface PgTable extends Place {
 
 export type PgRow = Readonly<Record<string, string | null>>;
 
-/** What a dump holds. */
+/** Contents of a dump. */
 export interface PgSource {
   readonly tables: readonly PgTable[];
   /** Values of enumerations by `schema.name`. */
