@@ -57,7 +57,7 @@ describe("floors: main -> cli -> platform -> areas -> {http, access, jobs, socke
     ["disk"],
     ["config"],
     ["db"],
-    ["access", "http", "jobs", "sockets"],
+    ["access", "cluster", "http", "jobs", "sockets"],
     ["areas"],
     ["platform", "index.ts"],
     ["cli"],
@@ -150,6 +150,17 @@ describe("floors: main -> cli -> platform -> areas -> {http, access, jobs, socke
     expect(foreign).toEqual([]);
   });
 
+  test("[CLU7] a server without a cluster loads nothing of it", () => {
+    const isOfCluster = (path: string): boolean => path.startsWith("src/server/cluster/");
+    // Types are gone from this text; an `import()` loads when it is called.
+    const loadsOf = (path: string): string[] =>
+      [...codeOf(path).matchAll(/\b(?:from|import)\s*"(\.{1,2}\/[^"]+)"/g)].map(([, target = ""]) =>
+        relative(root, resolve(root, dirname(path), target)),
+      );
+    expect(sources.some(isOfCluster)).toBe(true);
+    expect(sources.filter((path) => !isOfCluster(path) && loadsOf(path).some(isOfCluster))).toEqual([]);
+  });
+
   test("services know no HTTP library, and SQL stays out of endpoints and services", () => {
     const inArea = (path: string) => !named.has(roomOf(path));
     const wrong = sources.filter(
@@ -201,10 +212,11 @@ describe("sources", () => {
       call: /\bserver\.(?:upgrade|publish)\(|\)\?\.upgrade\(/,
       but: /^src\/server\/(?:sockets\/[\w/-]+|http\/workers\/(?:inner-server|worker-listener))\.ts$/,
     },
-    // Outgoing: mail servers and object stores too, and libraries that would connect by themselves. A worker asks its main process.
+    // Outgoing: mail servers and object stores too, and libraries that would connect by themselves. A worker asks its main process,
+    // and a node of a cluster the log.
     {
       call: /\b(?:new S3Client|createTransport|Bun\.connect|createConnection|new WebSocket)\(|\bBun\.s3\b|\b(?:net|tls)\.connect\(/,
-      but: /^src\/(?:server\/http\/outgoing\/[\w-]+|server\/http\/workers\/forwarding|client\/.+|dashboard\/.+)\.tsx?$/,
+      but: /^src\/(?:server\/http\/outgoing\/[\w-]+|server\/http\/workers\/forwarding|server\/cluster\/postgres\/connection|client\/.+|dashboard\/.+)\.tsx?$/,
     },
     // Other servers are asked through one place, which bounds their answers. Commands ask the server that they are given.
     {

