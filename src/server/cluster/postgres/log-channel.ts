@@ -14,6 +14,8 @@ import { applicationName, SETTINGS_AFTER, sqlOf } from "./statement-sql.ts";
 import type { Row } from "./wire.ts";
 
 const RETRY_MS = 300;
+/** The time within which a connection has to be open: a machine that is gone does not refuse one. */
+const OPEN_MAX_MS = 5_000;
 const decoder = new TextDecoder();
 
 /** Identity of the server, and whether it takes writes. The WAL's name begins with the timeline that is written. */
@@ -50,6 +52,9 @@ export class LogChannel implements ChannelPorts {
     this.#open(generation).catch((cause) => {
       this.#options.failed(cause);
       this.#startLater(generation);
+    });
+    this.#options.after(OPEN_MAX_MS, () => {
+      if (generation === this.#generation && this.#connection === null && !this.#isStopped) this.reopen();
     });
   }
 
