@@ -1,7 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { createServer } from "node:net";
 import { TestPostgres } from "../../../../tests/support/cluster/postgres.ts";
 import { createAuthority } from "../../../../tests/support/tls/certificates.ts";
+import { until } from "../../../../tests/support/until.ts";
 import { PostgresConnection, PostgresError } from "./connection.ts";
+import { LogChannel } from "./log-channel.ts";
 import { MessageReader, type Parameter } from "./wire.ts";
 
 const PASSWORD = "pä:ss/wörd@1";
@@ -104,4 +107,30 @@ test("[CLU30] messages are cut at their lengths, however they arrive", () => {
     expect(messages[0]).toEqual({ kind: "row", values: [Uint8Array.of(0x37), null] });
   }
   expect(() => new MessageReader().read(Uint8Array.of(0x44, 0x7f, 0xff, 0xff, 0xff))).toThrow("bytes");
+});
+
+test("[CLU31] a connection that is not opened by the other end is tried again, until it is told to stop", async () => {
+  let taken = 0;
+  const silent = createServer((socket) => {
+    taken += 1;
+    socket.on("error", () => {});
+  }).listen(0, "127.0.0.1");
+  await until("it listens", () => silent.listening);
+  const address = silent.address();
+  const port = typeof address === "object" && address !== null ? address.port : 0;
+  const channel = new LogChannel({
+    url: `postgres://postgres@127.0.0.1:${port}/postgres`,
+    incarnation: "a1",
+    nonce: () => crypto.randomUUID(),
+    // A hundred times faster.
+    after: (delayMs, run) => void setTimeout(run, delayMs / 100),
+    opened() {},
+    closed() {},
+    answered() {},
+    failed() {},
+  });
+  channel.start();
+  await until("it has tried three times", () => taken >= 3);
+  channel.stop();
+  silent.close();
 });
