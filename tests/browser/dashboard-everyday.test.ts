@@ -7,10 +7,11 @@ import { type SignedIn, signIn, type TestPlatform, testPlatform, until } from ".
 const CONFIG = `{
   databases: { shared: { tables: {
     authors: { schema: { name: { type: "string" } }, access: { read: true } },
+    editions: { schema: { title: { type: "string" }, code: { type: "string" } }, display: "code" },
     posts: {
       schema: {
         title: { type: "string", required: true }, due: { type: "datetime" },
-        author: { type: "string", references: "authors" },
+        author: { type: "string", references: "authors" }, edition: { type: "string", references: "editions" },
       },
       access: { read: true },
     },
@@ -31,9 +32,10 @@ beforeAll(async () => {
   platform = await testPlatform({ config: CONFIG });
   ann = await signIn(platform, { email: "ann@example.com" });
   await platform.service.post(`${T}/authors/batch`, { inserts: [{ id: "a1", name: "Ann Writer" }, { id: "a2" }] });
+  await platform.service.post(`${T}/editions`, { id: "e1", title: "The first", code: "ED-1" });
   await platform.service.post(`${T}/posts/batch`, {
     inserts: [
-      { id: "p1", title: "One", author: "a1", due: "2026-01-31T12:00:00Z" },
+      { id: "p1", title: "One", author: "a1", due: "2026-01-31T12:00:00Z", edition: "e1" },
       { id: "p2", title: "Two", author: "a2" },
       { id: "p3", title: "Three" },
     ],
@@ -62,6 +64,22 @@ browserTest(
     expect(problems).toEqual([]);
   },
 );
+
+browserTest("[AD162] the declared field titles records, and the audit log names them by it", async () => {
+  const { page, problems } = await open("/admin/tables/shared/-/posts");
+  await cell(page, "One", "ED-1").locator("[title=e1]").waitFor();
+  await page.locator("[title='2026-01-31T12:00:00.000Z']").waitFor();
+  await platform.service.post(`${T}/editions`, { id: "e2", title: "Gone", code: "ED-2" });
+  await platform.service.delete(`${T}/editions/e2`);
+  await page.goto(`${platform.url}/admin/audit?target=db/shared/editions`);
+  // The record that is gone stays as it was written.
+  await page.getByText("db/shared/editions/e2").first().waitFor();
+  const named = page.getByRole("link", { name: "ED-1", exact: true });
+  expect(await named.getAttribute("title")).toBe("db/shared/editions/e1");
+  await named.click();
+  await page.getByRole("dialog").getByRole("textbox", { name: "code" }).waitFor();
+  expect(problems).toEqual([]);
+});
 
 browserTest("[AD111] another table of the namespace is a choice on the page of a table", async () => {
   const { page } = await open("/admin/tables/shared/-/posts");

@@ -49,6 +49,8 @@ export interface TableSchema {
   schemaless: boolean;
   /** Whether it is the table of users, whose records come and go with accounts. */
   users?: true;
+  /** Field that titles records, where the config says so. */
+  display?: string;
   fields: Readonly<Record<string, Field>>;
   fts: { fields: readonly string[]; tokenize: string } | null;
   indexes: readonly { fields: readonly string[]; unique: boolean }[];

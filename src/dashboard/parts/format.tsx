@@ -47,11 +47,23 @@ export function agoText(time: string | number, now = Date.now()): string {
   return relative.format(Math.trunc(seconds / size), unit);
 }
 
+/** Local time, with UTC as title. */
+export function Time({ time }: { time: string | number }) {
+  const date = new Date(time);
+  if (Number.isNaN(date.getTime())) return <>{String(time)}</>;
+  const utc = date.toISOString();
+  return (
+    <time dateTime={utc} title={utc}>
+      {timeText(time)}
+    </time>
+  );
+}
+
 /** Time as its distance from now, with the exact time as title. */
 export function Ago({ time }: { time: string | number | null }) {
   if (time === null) return <Text c="dimmed">–</Text>;
   return (
-    <time dateTime={new Date(time).toISOString()} title={timeText(time)}>
+    <time dateTime={new Date(time).toISOString()} title={`${timeText(time)} (${new Date(time).toISOString()})`}>
       {agoText(time)}
     </time>
   );

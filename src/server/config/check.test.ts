@@ -920,6 +920,21 @@ const CASES: [rule: string, what: string, config: unknown, path: string, words: 
     `${POSTS}.fts.0`,
     "cannot be searched",
   ],
+  [
+    "[CF395]",
+    "a display that is no field",
+    table({ schema: { a: { type: "string" } }, display: "b" }),
+    `${POSTS}.display`,
+    "b",
+  ],
+  [
+    "[CF395]",
+    "a display that is no text",
+    table({ schema: { a: { type: "json" } }, display: "a" }),
+    `${POSTS}.display`,
+    "must be a string or text field, a is json",
+  ],
+  ["[CF395]", "a display of a table without a schema", table({ display: "a" }), `${POSTS}.display`, "a"],
   ["[CF9]", "fts without a schema", table({ fts: ["a"] }), `${POSTS}.fts`, "needs a schema"],
   ["[CF9]", "fts of nothing", table({ schema: { a: { type: "text" } }, fts: [] }), `${POSTS}.fts`, "must not be empty"],
   [

@@ -1,14 +1,18 @@
-import { Button, Group, Table, Text, TextInput } from "@mantine/core";
+import { Anchor, Button, Group, Table, Text, TextInput } from "@mantine/core";
+import { Link } from "@tanstack/react-router";
 import { Fragment, useState } from "react";
 import type { AuditEntry } from "../../../client/admin/index.ts";
+import { useResources } from "../../api/resources.ts";
 import { server } from "../../api/server.ts";
-import { timeText } from "../../parts/format.tsx";
+import { Time } from "../../parts/format.tsx";
 import { Json } from "../../parts/json.tsx";
 import { OPENING_ROW, Paged, usePaged, Wide, WideDetail } from "../../parts/list/list.tsx";
 import { beginningOf, type Since, SinceSelect, sinceOf } from "../../parts/list/since.tsx";
 import { UserName } from "../../parts/name.tsx";
 import { Page, usePageState } from "../../parts/page.tsx";
 import { Empty } from "../../parts/states.tsx";
+import { pageOf } from "../tables/address.ts";
+import { type RecordPlace, recordPlace, useRecordTitles } from "../tables/titles.ts";
 
 interface AuditState {
   actor: string;
@@ -77,11 +81,7 @@ export default function AuditPage() {
                   <Table.Th>Target</Table.Th>
                 </Table.Tr>
               </Table.Thead>
-              <Table.Tbody>
-                {keyed(entries).map(([key, entry]) => (
-                  <EntryLines key={key} entry={entry} />
-                ))}
-              </Table.Tbody>
+              <Entries entries={entries} />
             </Table>
           </Wide>
         )}
@@ -101,10 +101,34 @@ function keyed(entries: readonly AuditEntry[]): [key: string, entry: AuditEntry]
   });
 }
 
+function Entries({ entries }: { entries: readonly AuditEntry[] }) {
+  const namespaces = useResources().data?.namespaces ?? {};
+  const places = new Map(entries.map(({ target }) => [target, recordPlace(target, namespaces)]));
+  const titleOf = useRecordTitles([...places.values()].filter((place) => place !== null));
+  return (
+    <Table.Tbody>
+      {keyed(entries).map(([key, entry]) => {
+        const place = places.get(entry.target) ?? null;
+        return <EntryLines key={key} entry={entry} place={place} title={place === null ? undefined : titleOf(place)} />;
+      })}
+    </Table.Tbody>
+  );
+}
+
 /** Matches the target of an entry about a user: `auth/users/ID`, and targets below it. */
 const USER_TARGET = /^(?:auth\/)?users\/([^/]+)/;
 
-function EntryLines({ entry }: { entry: AuditEntry }) {
+function EntryLines({
+  entry,
+  place,
+  title,
+}: {
+  entry: AuditEntry;
+  /** The record that it is about. */
+  place: RecordPlace | null;
+  /** Title of the record, as far as it exists and the key may read it. */
+  title: string | undefined;
+}) {
   const [isOpen, setIsOpen] = useState(false);
   const { at, actor, address, action, target, before, after, requestId } = entry;
   const person = actor.as ?? (actor.kind === "user" ? actor.name : null);
@@ -112,7 +136,9 @@ function EntryLines({ entry }: { entry: AuditEntry }) {
   return (
     <Fragment>
       <Table.Tr {...OPENING_ROW}>
-        <Table.Td className="number">{timeText(at)}</Table.Td>
+        <Table.Td className="number">
+          <Time time={at} />
+        </Table.Td>
         <Table.Td>
           {actor.name ?? actor.kind}
           {actor.as === undefined ? "" : ` as ${actor.as}`}
@@ -131,9 +157,29 @@ function EntryLines({ entry }: { entry: AuditEntry }) {
           </Button>
         </Table.Td>
         <Table.Td maw={360}>
-          <Text size="sm" ff="monospace" truncate>
-            {target}
-          </Text>
+          {place === null || title === undefined ? (
+            <Text size="sm" ff="monospace" truncate title={target}>
+              {target}
+            </Text>
+          ) : (
+            <>
+              <Anchor
+                component={Link}
+                size="sm"
+                display="block"
+                truncate
+                dir="auto"
+                title={target}
+                to={pageOf(place.address)}
+                search={{ record: place.id } as never}
+              >
+                {title}
+              </Anchor>
+              <Text size="xs" c="dimmed" truncate>
+                {place.address.namespace} {place.address.instance} {place.address.table}
+              </Text>
+            </>
+          )}
           {userId === undefined ? null : <UserName id={userId} />}
         </Table.Td>
       </Table.Tr>

@@ -3,6 +3,7 @@ import { useMemo } from "react";
 import {
   declaredAs,
   type Reference,
+  type Resources,
   referenceOf,
   severalOf,
   type TableSchema,
@@ -18,7 +19,8 @@ import type { Row } from "./rows.ts";
 const TITLES = ["title", "name", "displayName", "label", "subject", "email", "slug", "text"];
 
 /** Returns the field that titles a table's records; null: only the id. */
-export function titleOf({ fields }: TableSchema): string | null {
+export function titleOf({ fields, display }: TableSchema): string | null {
+  if (display !== undefined) return display;
   const isText = (name: string): boolean => fields[name]?.type === "string" || fields[name]?.type === "text";
   const named = TITLES.find(isText);
   return named ?? Object.keys(fields).find((name) => name !== "id" && isText(name)) ?? null;
@@ -128,4 +130,55 @@ export function useTitlesOf(
     if (text !== "") titles.set(String(row[column]), text);
   }
   return titles;
+}
+
+/** A record by its place, as the audit log names it. */
+export interface RecordPlace {
+  address: TableAddress;
+  id: string;
+}
+
+/** Returns the place of a record that `db/NAMESPACE/TABLE/ID` or `db/NAMESPACE/INSTANCE/TABLE/ID` names; null for other targets. */
+export function recordPlace(target: string, namespaces: Resources["namespaces"]): RecordPlace | null {
+  const [kind, namespace = "", ...rest] = target.split("/");
+  const declared = kind === "db" ? declaredAs(namespaces, namespace) : undefined;
+  if (declared === undefined) return null;
+  const instance = declared.instance ? rest.shift() : null;
+  const [table = "", id, ...more] = rest;
+  if (instance === undefined || id === undefined || more.length > 0) return null;
+  return declaredAs(declared.tables, table) === undefined ? null : { address: { namespace, instance, table }, id };
+}
+
+/** Returns a function for the titles of these records, with one request for each table; undefined: unknown, or not readable. */
+export function useRecordTitles(places: readonly RecordPlace[]): (place: RecordPlace) => string | undefined {
+  const server = useServer();
+  const as = useViewAs();
+  const { may } = useRights();
+  const namespaces = useResources().data?.namespaces ?? {};
+  const byTable = Map.groupBy(places, ({ address }) => pathOf(address));
+  const asked = [...byTable.values()].flatMap((all) => {
+    const [first] = all;
+    if (first === undefined) return [];
+    const { address } = first;
+    const schema = declaredAs(namespaces[address.namespace]?.tables, address.table);
+    const title = schema === undefined ? null : titleOf(schema);
+    if (schema === undefined || title === null || !may("db", address.namespace, address.table, "read")) return [];
+    const values = [...new Set(all.map(({ id }) => id))].sort().slice(0, TITLES_MAX);
+    return [{ address, title, field: schema.fields[title], values }];
+  });
+  const found = useQueries({
+    queries: asked.map(({ address, title, values }) =>
+      titlesQuery(server, as, { address, column: "id", title, values }),
+    ),
+  });
+  const titles = new Map<string, string>();
+  for (const [at, { data }] of found.entries()) {
+    const one = asked[at];
+    if (one === undefined) continue;
+    for (const row of data ?? []) {
+      const text = cellText(row[one.title], one.field);
+      if (text !== "") titles.set(`${pathOf(one.address)} ${row.id}`, text);
+    }
+  }
+  return ({ address, id }) => titles.get(`${pathOf(address)} ${id}`);
 }

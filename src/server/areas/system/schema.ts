@@ -42,6 +42,9 @@ const TableDescription = Type.Object({
   users: Type.Optional(
     Type.Literal(true, { description: "The table of users: its records come and go with accounts" }),
   ),
+  display: Type.Optional(
+    Type.String({ description: "The field by which people know a record, where the config says so" }),
+  ),
   fields: Type.Record(Type.String(), FieldDescription),
   fts: nullable(
     Type.Object({ fields: Type.Array(Type.String()), tokenize: Type.Enum(["unicode61", "trigram", "porter"]) }),
@@ -76,7 +79,7 @@ export function describeSchema(databases: NonNullable<PlatformConfig["databases"
 /** Fields of the table of users that an update of a record does not change. */
 const OF_ACCOUNT = ["email", "isAnonymous"];
 
-function describeTable({ schema, fts, indexes = [], view, isUsers }: TableConfig): TableDescription {
+function describeTable({ schema, display, fts, indexes = [], view, isUsers }: TableConfig): TableDescription {
   const fields: TableDescription["fields"] = { id: generated("string", { unique: true }) };
   for (const [name, field] of Object.entries(schema ?? {})) {
     if (field === false) continue;
@@ -89,6 +92,7 @@ function describeTable({ schema, fts, indexes = [], view, isUsers }: TableConfig
     ...(view === undefined ? {} : { view: true }),
     schemaless: schema === undefined,
     ...(isUsers === true ? { users: true } : {}),
+    ...(display === undefined ? {} : { display }),
     fields,
     fts: fts === undefined ? null : describeSearch(fts),
     indexes: indexes.map((index) => ({ fields: [...index.fields], unique: index.unique === true })),

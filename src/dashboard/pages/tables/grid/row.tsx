@@ -114,6 +114,8 @@ function CellContent({ column, row, titleOf }: { column: GridColumn; row: Row; t
     return <span title={shortened(value.join(", "))}>{shortened([...titles, ...more].join(", "))}</span>;
   }
   const references = referenceOf(column.field);
+  // The cell shows local time; the stored text is UTC.
+  if (column.field?.type === "datetime" && typeof value === "string") return <span title={value}>{text}</span>;
   if (references === undefined) return text;
   const title = titleOf(column.id, String(value));
   return (

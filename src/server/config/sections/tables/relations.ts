@@ -18,6 +18,7 @@ export function checkRelations(value: unknown, report: Report): void {
     const at = report.at(name);
     checkSearch(name, table, fields, at.at("fts"));
     checkIndexes(table["indexes"], fields, at.at("indexes"));
+    checkDisplay(table["display"], fields, at.at("display"));
     if (!isPlainObject(table["schema"])) continue;
     for (const [field, declaration] of Object.entries(table["schema"])) {
       if (isPlainObject(declaration)) checkReference(declaration, tables, at.at("schema").at(field));
@@ -63,6 +64,13 @@ function checkSearch(table: string, { fts, schema }: PlainObject, fields: Fields
       `needs another name for the field highlights of ${table}: results of a search have a member of that name`,
     );
   }
+}
+
+function checkDisplay(name: unknown, fields: Fields, report: Report): void {
+  if (typeof name !== "string") return;
+  const field = fields.get(name);
+  if (field === undefined) report.say(unknownField(name, fields));
+  else if (!TEXTUAL.has(field.type)) report.say(`must be a string or text field, ${name} is ${field.type}`);
 }
 
 function checkIndexes(indexes: unknown, fields: Fields, report: Report): void {

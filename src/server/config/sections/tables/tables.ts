@@ -111,6 +111,8 @@ export const TableShape = Type.Object({
   schema: Type.Optional(Fields),
   fts: Type.Optional(Type.Union([fieldNames(), Type.Unsafe<FullTextSearch>(Search)])),
   indexes: Type.Optional(list(Type.Unsafe<Index>(IndexShape), { minItems: 0 })),
+  /** The text field by which people know a record, for the dashboard. By default it is guessed: `title`, `name` and the like. */
+  display: Type.Optional(text()),
   /** The maximum size of one record in bytes of JSON; 1 MiB by default, at most 10 MiB. */
   maxRecordSize: Type.Optional(whole({ min: 1, max: RECORD_SIZE_MAX_BYTES })),
   access: Type.Optional(Type.Unsafe<TableAccess>(Access)),
