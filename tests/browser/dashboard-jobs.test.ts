@@ -25,6 +25,11 @@ beforeAll(async () => {
     args,
     config: `{
       databases: { shared: { tables: { orders: { schema: { total: { type: "integer" } } } } } },
+      jobs: { charge: {
+        data: { type: "object", required: ["amount"], properties: { amount: { type: "integer", minimum: 1 } } },
+        retries: 0, run: ({ data }) => { if (data.amount > 10) throw new Error("too much"); },
+      } },
+      routes: (api) => api.post("/charge", ({ app, body }) => app.jobs.enqueue("charge", body)),
       cron: { nightly: { schedule: "30 3 * * *", timezone: "Europe/Berlin", run() {} } },
       webhooks: { crm: { url: "http://127.0.0.1:${receiver.port}/of-the-crm", secret: "${SECRET}", on: { table: "shared.orders", events: ["insert"] } } },
       auth: { mail: { templates: { invite: {
@@ -52,6 +57,36 @@ browserTest("[AD71] schedules are shown with their next runs", async () => {
   await row.getByText("Europe/Berlin").waitFor();
   expect(await row.getByRole("listitem").count()).toBe(5);
   expect(problems).toEqual([]);
+});
+
+browserTest("[AD163] a job of the config is run again with edited data", async () => {
+  expect((await platform.service.post("/api/functions/charge", { amount: 50 })).status).toBe(200);
+  const { page, problems } = await open("/admin/jobs?state=failed");
+  await page.getByRole("button", { name: "charge", exact: true }).click();
+  await page.getByText("too much").waitFor();
+  await page.getByRole("button", { name: "Run again with other data" }).click();
+  const dialog = page.getByRole("dialog", { name: "Run charge again" });
+  await dialog.getByRole("textbox", { name: "Data" }).fill('{ "amount": 0 }');
+  await dialog.getByRole("button", { name: "Run" }).click();
+  await dialog
+    .getByText(/amount/)
+    .first()
+    .waitFor();
+  await dialog.getByText(/at least 1/).waitFor();
+  await dialog.getByRole("textbox", { name: "Data" }).fill('{ "amount": 5 }');
+  await dialog.getByRole("button", { name: "Run" }).click();
+  await dialog.waitFor({ state: "detached" });
+  await until("the new job is done", async () => {
+    type Jobs = { jobs: { data: { amount: number } }[] };
+    const { body } = await platform.service.get<Jobs>("/api/admin/jobs?name=charge&state=done");
+    return body.jobs.some(({ data }) => data.amount === 5);
+  });
+  // The refused data is 400 in the console of the browser.
+  expect(problems.filter((problem) => !problem.includes("400"))).toEqual([]);
+  const { page: reading } = await open("/admin/jobs?state=failed", { key: READER });
+  await reading.getByRole("button", { name: "charge", exact: true }).click();
+  await reading.getByText("too much").waitFor();
+  expect(await reading.getByRole("button", { name: "Run again with other data" }).count()).toBe(0);
 });
 
 browserTest("[AD71] a delivery shows its request and what the receiver said, and is retried", async () => {

@@ -123,6 +123,7 @@ test("[TC111] push, broadcasts, jobs and instances", async () => {
   await admin.jobs.retry(job?.id ?? "");
   expect(await codeOf(admin.jobs.cancel("none"))).toBe("not_found");
   expect(await codeOf(admin.jobs.runNow("none"))).toBe("not_found");
+  expect(await codeOf(admin.jobs.runAgain("none", null))).toBe("not_found");
   await admin.db("clubs", "c2").table("messages").insert({ text: "hi" });
   const clubs = admin.instances("clubs");
   expect((await clubs.list({ prefix: "c2" })).items.map(({ id }) => id)).toEqual(["c2"]);

@@ -48,6 +48,8 @@ export interface AdminJobs {
   runSchedule(name: string): Promise<string>;
   /** Runs a waiting job now. */
   runNow(id: string): Promise<void>;
+  /** Adds a job like this one with other data. Returns its id. Errors: `conflict` for the server's own jobs. */
+  runAgain(id: string, data: JsonValue): Promise<string>;
 }
 
 export interface InstanceEntry {
@@ -99,6 +101,10 @@ export function createJobs({ request }: Transport): AdminJobs {
     retry: (id) => change(id, "retry"),
     cancel: (id) => change(id, "cancel"),
     runNow: (id) => change(id, "run-now"),
+    async runAgain(id, data) {
+      const path = `/api/admin/jobs/${encodeURIComponent(id)}/run-again`;
+      return (await request<{ id: string }>("POST", path, { body: { data } })).id;
+    },
   };
 }
 

@@ -39,7 +39,16 @@ export function createJobsArea(
   const form = createJobForm(deps.jobs);
   const records = createJobRecords({ core, clock, isDrill: deps.isDrill });
 
-  const service = createJobsService({ core, records, schedules, turns: new Scheduler(), audit: deps.audit });
+  const accessor = createJobsAccessor(core.queue, form);
+  const service = createJobsService({
+    core,
+    records,
+    schedules,
+    isDeclared: (name) => Object.hasOwn(deps.jobs, name),
+    enqueue: (name, data) => accessor.enqueue(name, data),
+    turns: new Scheduler(),
+    audit: deps.audit,
+  });
 
   return {
     endpoints: jobEndpoints(service),
@@ -51,7 +60,7 @@ export function createJobsArea(
     pass: core.pass,
     schedules,
     /** `app.jobs`: the jobs that the config declares. */
-    accessor: createJobsAccessor(core.queue, form),
+    accessor,
     /** Prepares a job of the config for an outbox. */
     prepare: createPreparing({ ...deps, form }),
     get load(): JobsLoad {

@@ -230,6 +230,51 @@ test("[JB31] retry, run-now and cancel, each in the states that allow it", async
   expect((await platform.service.post(`/api/admin/jobs/${running}/retry?force=1`, undefined)).status).toBe(400);
 });
 
+test("[JB35] a job of the config is run again with other data, as a new job, whatever the state of the first", async () => {
+  const again = (id: string, body: JsonValue | undefined, client: Pick<TestPlatform, "post"> = platform.service) =>
+    client.post<{ id: string; message: string; data: JsonObject }>(`/api/admin/jobs/${id}/run-again`, body);
+  const first = await enqueue("charge", { orderId: "again-1" });
+  await untilState(first, "done");
+  const added = await again(first, { data: { orderId: "again-2" } });
+  expect(added.status).toBe(200);
+  await untilState(added.body.id, "done");
+  expect(await jobOf(added.body.id)).toMatchObject({ name: "charge", data: { orderId: "again-2" } });
+  expect(await jobOf(first)).toMatchObject({ state: "done", data: { orderId: "again-1" } });
+  // The data is checked as by enqueue, and nothing is added.
+  for (const data of [{}, { orderId: "" }, { orderId: "x", more: 1 }, null]) {
+    expect([data, (await again(first, { data })).status]).toEqual([data, 400]);
+  }
+  expect((await again(first, { data: { orderId: "x" }, delay: 5 })).status).toBe(400);
+  expect((await again("unknown", { data: null })).status).toBe(404);
+  // Rights come first.
+  const [reader, writer] = [
+    platform.withKey("reads-charges-0123456789"),
+    platform.withKey("writes-charges-0123456789"),
+  ];
+  expect((await again(first, { data: { orderId: "x" } }, platform)).status).toBe(401);
+  expect((await again(first, { wrong: true }, reader)).status).toBe(403);
+  const other = await enqueue("any", "of another name");
+  expect((await again(other, { data: 1 }, writer)).status).toBe(404);
+  expect((await again(first, { data: { orderId: "again-3" } }, writer)).status).toBe(200);
+  type Entries = { entries: { target: string; after: JsonObject }[] };
+  const { body } = await platform.service.get<Entries>("/api/admin/audit?action=job.run-again");
+  expect(body.entries.map(({ after }) => after)).toEqual([
+    { data: { orderId: "again-3" }, from: first },
+    { data: { orderId: "again-2" }, from: first },
+  ]);
+});
+
+test("[JB35] the server's own jobs are not run with other data", async () => {
+  await platform.service.post("/api/auth/admin/users/invite", { email: "invited@example.com" });
+  type Jobs = { jobs: { id: string; name: string }[] };
+  const { body } = await platform.service.get<Jobs>("/api/admin/jobs?name=platform.mail");
+  const [mail] = body.jobs;
+  const answer = await platform.service.post<{ message: string }>(`/api/admin/jobs/${mail?.id}/run-again`, {
+    data: {},
+  });
+  expect([answer.status, answer.body.message]).toEqual([409, expect.stringContaining("platform.mail")] as never);
+});
+
 test("[JB31] a cancelled job whose run ignores the signal is 409 at a retry, until the run has ended", async () => {
   const retry = async (id: string) => (await platform.service.post(`/api/admin/jobs/${id}/retry`, undefined)).status;
   const deaf = await enqueue("deaf");

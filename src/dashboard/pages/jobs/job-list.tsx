@@ -10,6 +10,7 @@ import { Json } from "../../parts/json.tsx";
 import { OPENING_ROW, Paged, usePaged, Wide, WideDetail } from "../../parts/list/list.tsx";
 import { usePageState } from "../../parts/page.tsx";
 import { Empty } from "../../parts/states.tsx";
+import { RunAgain } from "./run-again.tsx";
 
 const STATES: readonly JobState[] = ["waiting", "running", "failed", "done"];
 
@@ -171,14 +172,15 @@ export function JobsView() {
             Jobs are declared under <code>jobs</code> and <code>cron</code>; mail and webhooks are jobs too.
           </Empty>
         }
-        detailOf={({ error, data }) => (
+        detailOf={(job) => (
           <>
-            {error === null ? null : (
+            {job.error === null ? null : (
               <Text size="sm" c="var(--mantine-color-error)" mb={4} className="wrapped">
-                {error}
+                {job.error}
               </Text>
             )}
-            <Json value={data} />
+            <Json value={job.data} />
+            <RunAgain job={job} />
           </>
         )}
       />

@@ -1,6 +1,7 @@
 import { Type } from "typebox";
+import type { JsonValue } from "../../../kernel/json/json.ts";
 import { chain } from "../../../kernel/maybe-promise.ts";
-import { nullable } from "../../../kernel/schema/types.ts";
+import { nullable, optional } from "../../../kernel/schema/types.ts";
 import { isoTime } from "../../../kernel/time/iso-datetime.ts";
 import { type Endpoint, endpoint } from "../../http/endpoint.ts";
 import { JsonText, OK } from "../../http/reply.ts";
@@ -47,6 +48,9 @@ const Schedule = Type.Object({
   next: Type.Array(Time, { description: "The next 5 runs; none in a drill" }),
   lastAt: nullable(Type.String({ format: "date-time", description: "The last time of the schedule that came" })),
 });
+
+/** The parsed body is JSON: what `Type.Unknown` admits of a request. */
+type DataBody = () => Promise<{ data?: JsonValue }>;
 
 export function jobEndpoints(service: JobsService): readonly Endpoint[] {
   const list = endpoint(
@@ -108,7 +112,24 @@ export function jobEndpoints(service: JobsService): readonly Endpoint[] {
     },
     async ({ principal, params, query }) => ({ id: await service.runSchedule(principal, params.name, query) }),
   );
-  return [list, schedules, run, ...changes(service)];
+  const again = endpoint(
+    "POST /api/admin/jobs/:id/run-again",
+    {
+      tag: TAG,
+      summary: "Run a job of the config again, with other data",
+      description:
+        "Adds a new job of the same name, whatever the state of this one, which stays as it is. `data` is checked as by " +
+        "`app.jobs.enqueue`. 409 for the server's own jobs.",
+      caller: "serviceKey",
+      place: "core",
+      path: { id: "The id of a job" },
+      body: Type.Object({ data: optional(Type.Unknown({ description: "The data of the new job; null by default" })) }),
+      answers: { 200: Type.Object({ id: Type.String({ description: "The id of the new job" }) }) },
+      errors: [404, 409],
+    },
+    async ({ principal, params, body }) => ({ id: await service.runAgain(principal, params.id, body as DataBody) }),
+  );
+  return [list, schedules, run, again, ...changes(service)];
 }
 
 const CHANGES = [

@@ -21,6 +21,8 @@ test("[JB30] lists that come at once are read over several turns of the event lo
     core: {} as QueueCore, // lists of the server look at records only
     records: records as unknown as JobRecords,
     schedules: { view: () => [], runNow: () => null },
+    isDeclared: () => false,
+    enqueue: async () => "",
     turns: new Scheduler({ now: () => now }),
     audit: async () => {},
   });

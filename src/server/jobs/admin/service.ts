@@ -1,4 +1,5 @@
 import { AppError, badField, conflict, forbidden } from "../../../kernel/errors.ts";
+import type { JsonValue } from "../../../kernel/json/json.ts";
 import type { MaybePromise } from "../../../kernel/maybe-promise.ts";
 import type { Scheduler } from "../../../kernel/time/scheduler.ts";
 import { actorOf, type Principal } from "../../access/principal.ts";
@@ -26,6 +27,10 @@ export function createJobsService(deps: {
   core: QueueCore;
   records: JobRecords;
   schedules: { view(): ScheduleView[]; runNow(name: string): Promise<string> | null };
+  /** Whether the config declares jobs of this name. */
+  isDeclared: (name: string) => boolean;
+  /** Adds a job of the config. Errors: 400 for data that its schema refuses; those of the queue. */
+  enqueue: (name: string, data: JsonValue) => Promise<string>;
   /** Turns of lists, as each of them may take some milliseconds. */
   turns: Scheduler;
   /** Records in the audit log what the current caller has done to a running job, whose end shares a transaction with others. */
@@ -33,38 +38,7 @@ export function createJobsService(deps: {
 }) {
   const { core, records, turns } = deps;
 
-  const may = (principal: Principal, name: string, action: "read" | "write"): boolean =>
-    principal.kind === "server" ||
-    (principal.kind === "serviceKey" && principal.scopes.allows("jobs", ANY, name, action));
-  const knownNames = (): string[] => {
-    const stored =
-      core
-        .existing()
-        ?.counts()
-        .map(({ name }) => name) ?? [];
-    return [...new Set([...stored, ...core.dispatcher.names])];
-  };
-
-  /** Returns the names that the key may read; null: all. Errors: 401; 403 if there are none. */
-  const readable = (principal: Principal): string[] | null => {
-    requireAnyServiceKey(principal);
-    if (may(principal, ANY, "read")) return null;
-    const names = knownNames().filter((name) => may(principal, name, "read"));
-    if (names.length === 0) throw forbidden();
-    return names;
-  };
-  /** Finds a job that the key may write. Errors: 401; 403 for a key that may write no job; those of `form`; 404. */
-  const writable = (principal: Principal, id: string, form: () => unknown): JobRow => {
-    requireAnyServiceKey(principal);
-    const row = records.find(id);
-    const isAllowed = row !== null && may(principal, row.name, "write");
-    const mayAny = isAllowed || may(principal, ANY, "write");
-    if (!mayAny && !knownNames().some((name) => may(principal, name, "write"))) throw forbidden();
-    form();
-    if (row === null || !isAllowed) throw noSuchJob(id);
-    return row;
-  };
-
+  const { may, readable, findWritable, writable } = jobRights(core, records);
   return {
     /** Lists jobs. Returns the page as JSON. Errors: 401, 403, 400 for a cursor that no page returned. */
     list(principal: Principal, query: () => JobQuery): MaybePromise<string> {
@@ -97,6 +71,28 @@ export function createJobsService(deps: {
       await deps.audit(auditedChange("run-now", { name, id }));
       return id;
     },
+    /**
+     * Adds a job like this one with other data, and returns its id. `body` is called once the rights are known. Errors: 401, 403, 400
+     * for data that the job's schema refuses, 404, 409 for a job that the config does not declare.
+     */
+    async runAgain(
+      principal: Principal,
+      id: string,
+      body: () => MaybePromise<{ data?: JsonValue | undefined }>,
+    ): Promise<string> {
+      const row = findWritable(principal, id);
+      const { data = null } = await body();
+      if (row === null) throw noSuchJob(id);
+      const { name } = row;
+      if (!deps.isDeclared(name)) {
+        throw conflict(
+          `Only jobs that the config declares can be run with other data, and ${JSON.stringify(name)} is none`,
+        );
+      }
+      const added = await deps.enqueue(name, data);
+      await deps.audit({ ...auditedChange("run-again", { name, id: added }), after: { data, from: id } });
+      return added;
+    },
     /** Changes a job. `form` is called once the rights are known. Errors: 401, 403, 404, 409. */
     async change(
       principal: Principal,
@@ -115,6 +111,47 @@ export function createJobsService(deps: {
       await deps.audit(auditedChange(action, row));
     },
   };
+}
+
+/** Rights of keys to jobs, by their names. */
+function jobRights(core: QueueCore, records: JobRecords) {
+  const may = (principal: Principal, name: string, action: "read" | "write"): boolean =>
+    principal.kind === "server" ||
+    (principal.kind === "serviceKey" && principal.scopes.allows("jobs", ANY, name, action));
+  const knownNames = (): string[] => {
+    const stored =
+      core
+        .existing()
+        ?.counts()
+        .map(({ name }) => name) ?? [];
+    return [...new Set([...stored, ...core.dispatcher.names])];
+  };
+
+  /** Returns the names that the key may read; null: all. Errors: 401; 403 if there are none. */
+  const readable = (principal: Principal): string[] | null => {
+    requireAnyServiceKey(principal);
+    if (may(principal, ANY, "read")) return null;
+    const names = knownNames().filter((name) => may(principal, name, "read"));
+    if (names.length === 0) throw forbidden();
+    return names;
+  };
+  /** Finds a job that the key may write; null: there is none. Errors: 401; 403 for a key that may write no job. */
+  const findWritable = (principal: Principal, id: string): JobRow | null => {
+    requireAnyServiceKey(principal);
+    const row = records.find(id);
+    const isAllowed = row !== null && may(principal, row.name, "write");
+    const mayAny = isAllowed || may(principal, ANY, "write");
+    if (!mayAny && !knownNames().some((name) => may(principal, name, "write"))) throw forbidden();
+    return isAllowed ? row : null;
+  };
+  /** Finds a job that the key may write. Errors: those of `findWritable`; those of `form`; 404. */
+  const writable = (principal: Principal, id: string, form: () => unknown): JobRow => {
+    const row = findWritable(principal, id);
+    form();
+    if (row === null) throw noSuchJob(id);
+    return row;
+  };
+  return { may, readable, findWritable, writable };
 }
 
 /** Returns the error for a job whose signal was aborted, but whose code still runs. */
