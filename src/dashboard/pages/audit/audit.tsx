@@ -168,12 +168,11 @@ function EntryLines({
                 size="sm"
                 display="block"
                 truncate
-                dir="auto"
                 title={target}
                 to={pageOf(place.address)}
                 search={{ record: place.id } as never}
               >
-                {title}
+                <bdi>{title}</bdi>
               </Anchor>
               <Text size="xs" c="dimmed" truncate>
                 {place.address.namespace} {place.address.instance} {place.address.table}

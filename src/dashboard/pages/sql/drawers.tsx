@@ -183,7 +183,13 @@ function Entries({
               </Text>
             </UnstyledButton>
             {name === undefined || onRemove === undefined ? null : (
-              <Button size="compact-xs" variant="subtle" aria-label={`Delete ${name}`} onClick={() => onRemove(name)}>
+              <Button
+                size="compact-xs"
+                variant="subtle"
+                flex="none"
+                aria-label={`Delete ${name}`}
+                onClick={() => onRemove(name)}
+              >
                 Delete
               </Button>
             )}
