@@ -30,6 +30,13 @@ export default { server: { accessLog: true }, routes: (app) => app
     return "said";
   }, { access: true }) };`;
 
+/** Config whose rule prints in the process that answers a list. */
+const WITH_WORKERS = CONFIG.replace(
+  "server: { accessLog: true },",
+  `server: { accessLog: true, workers: 2 }, databases: { shared: { tables: { notes: { access: {
+    read: () => { console.log(line); console.error(line); return true; } } } } } },`,
+);
+
 interface Served {
   get(path: string): Promise<number>;
   /** Ends it with SIGTERM. Gives the exit code. */
@@ -37,10 +44,10 @@ interface Served {
 }
 
 /** A server whose outputs the shell redirects. */
-async function serve(redirection: string): Promise<Served> {
+async function serve(redirection: string, text = CONFIG): Promise<Served> {
   const directory = temporaryDirectory();
   const config = join(directory, "platform.config.ts");
-  writeFileSync(config, CONFIG);
+  writeFileSync(config, text);
   const [port = 0] = freePorts(1);
   const args = ["start", "--config", config, "--data", join(directory, "data"), "--port", `${port}`];
   const shell = ["bash", "-c", `exec "$@" ${redirection}`, "bash"];
@@ -49,7 +56,7 @@ async function serve(redirection: string): Promise<Served> {
   });
   ownChild(child);
   const get = async (path: string): Promise<number> => {
-    const answer = await fetch(`http://127.0.0.1:${port}${path}`);
+    const answer = await fetch(`http://127.0.0.1:${port}${path}`, { headers: { connection: "close" } });
     await answer.text();
     return answer.status;
   };
@@ -91,6 +98,14 @@ for (const [what, target] of OUTPUTS) {
     });
   }
 }
+
+test.if(isLinux)("[CL413] workers whose output is a full disk answer, and stop with their server", async () => {
+  const server = await serve("> /dev/full 2>&1", WITH_WORKERS);
+  // Each on a connection of its own, which the system gives to one of the processes.
+  for (let count = 0; count < 60; count++) expect(await server.get("/api/db/shared/tables/notes")).toBe(200);
+  expect(await server.get("/api/health")).toBe(200);
+  expect(await server.stop()).toBe(0);
+});
 
 const disk = isLinux ? mountSmallDisk(1) : null;
 afterAll(() => disk?.unmount());

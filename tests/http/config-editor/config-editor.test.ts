@@ -149,9 +149,13 @@ test("[CE5] what a killed server has left of a preview is removed at the next st
   const left = join(folder, ".platform.config.1-1.preview.ts");
   writeFileSync(left, CONFIG);
   writeFileSync(join(folder, ".platform.config.mine.ts"), "");
+  const unwritten = `${server.platform.configFile}.1.new`;
+  writeFileSync(unwritten, CONFIG);
+  writeFileSync(join(folder, "mine.1.new"), "");
   await server.edit([due], { write: true });
   await server.started(2);
   expect(readdirSync(folder).filter((name) => name.startsWith("."))).toEqual([".platform.config.mine.ts"]);
+  expect(readdirSync(folder).filter((name) => name.endsWith(".new"))).toEqual(["mine.1.new"]);
   await server.platform.stop();
 });
 

@@ -2,7 +2,14 @@ import { expect, test } from "bun:test";
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { ownChild } from "../../support/children.ts";
-import { platformCommand, temporaryDirectory, testEnvironment, testPlatform, until } from "../../support/index.ts";
+import {
+  platformCommand,
+  signIn,
+  temporaryDirectory,
+  testEnvironment,
+  testPlatform,
+  until,
+} from "../../support/index.ts";
 
 // Variables of the file `.env`.
 
@@ -83,6 +90,20 @@ test("[CL420] dev reads .env again when it is made, changed and removed", async 
     else writeFileSync(file, text);
     await until("dev has started again", () => urls().length > starts);
     expect(await said()).toBe(answer);
+  }
+  expect(await platform.stop()).toBe(0);
+});
+
+test("[CL420] workers have the variables of the .env", async () => {
+  const platform = await testPlatform({
+    config: `{ server: { workers: 2 }, databases: { shared: { tables: { notes: { access: {
+      insert: true, read: () => process.env.SAID === "the file" } } } } } }`,
+    files: { ".env": "SAID=the file" },
+  });
+  const user = await signIn(platform);
+  for (let count = 0; count < 60; count++) {
+    const { status } = await user.get("/api/db/shared/tables/notes", { headers: { connection: "close" } });
+    expect(status).toBe(200);
   }
   expect(await platform.stop()).toBe(0);
 });

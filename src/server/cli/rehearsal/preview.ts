@@ -1,4 +1,4 @@
-import { readdirSync, rmSync, writeFileSync } from "node:fs";
+import { readdirSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { basename, dirname, extname, join, resolve } from "node:path";
 import { systemClock } from "../../../kernel/clock.ts";
 import { reasonOf } from "../../../kernel/errors.ts";
@@ -23,13 +23,18 @@ function namesBeside(path: string): { start: string; end: string } {
   return { start: `.${basename(path, extension)}.`, end: `.preview${extension}` };
 }
 
-/** Removes texts that a killed server has left beside its config: only one server tries them there. */
+/** Removes texts that a killed server has left beside its config: only one server tries and writes them there. */
 function removeLeft(path: string): void {
   const { start, end } = namesBeside(path);
-  const folder = dirname(path);
-  for (const name of readdirSync(folder)) {
-    if (name.startsWith(start) && name.endsWith(end)) rmSync(join(folder, name), { force: true });
-  }
+  removeFrom(dirname(path), (name) => name.startsWith(start) && name.endsWith(end));
+  // What was about to replace the config, where a link leads to.
+  const real = realpathSync(path);
+  const unwritten = `${basename(real)}.`;
+  removeFrom(dirname(real), (name) => name.startsWith(unwritten) && /^\d+\.new$/.test(name.slice(unwritten.length)));
+}
+
+function removeFrom(folder: string, isLeft: (name: string) => boolean): void {
+  for (const name of readdirSync(folder)) if (isLeft(name)) rmSync(join(folder, name), { force: true });
 }
 
 /** Tries a text as a file beside the config, whose imports are relative to it. */
