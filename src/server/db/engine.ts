@@ -157,9 +157,11 @@ class Engine implements StorageEngine {
     // An empty write is answered after a sync of everything before it.
     const outcomes = await Promise.allSettled(files.map((file) => file.write(() => undefined)));
     for (const [index, outcome] of outcomes.entries()) {
-      if (outcome.status === "rejected" && files[index]?.hasUnsyncedCommits && !files[index].isFailed) {
-        throw outcome.reason;
-      }
+      const file = files[index];
+      if (outcome.status === "fulfilled" || file === undefined) continue;
+      // One that is closing takes no more writes, and has its commits on the disk when it is closed.
+      if (file.closing !== null) await file.closing;
+      if (file.hasUnsyncedCommits && !file.isFailed) throw outcome.reason;
     }
     return [...this.#failedPaths];
   }

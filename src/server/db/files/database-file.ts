@@ -196,7 +196,7 @@ export class OpenFile implements OpenedFile {
   #readsUnderWay = 0;
   #whenReadsEnd: (() => void)[] = [];
   readonly #ended = new AbortController();
-  #closing: Promise<void> | null = null;
+  closing: Promise<void> | null = null;
   #isClosed = false;
 
   constructor(path: string, options: OpenOptions, dependencies: FileDependencies) {
@@ -378,7 +378,7 @@ export class OpenFile implements OpenedFile {
   }
 
   async readElsewhere<T>(work: (ended: AbortSignal) => Promise<T>): Promise<T> {
-    if (this.#closing !== null || this.#isClosed) throw serverStopping();
+    if (this.closing !== null || this.#isClosed) throw serverStopping();
     this.assertReadable();
     this.#readsUnderWay += 1;
     try {
@@ -460,8 +460,8 @@ export class OpenFile implements OpenedFile {
   }
 
   close(): Promise<void> {
-    this.#closing ??= this.#close();
-    return this.#closing;
+    this.closing ??= this.#close();
+    return this.closing;
   }
 
   async #close(): Promise<void> {

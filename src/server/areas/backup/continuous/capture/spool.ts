@@ -1,4 +1,5 @@
 import { closeSync, mkdirSync, openSync, rmSync, statfsSync, writeSync, writevSync } from "node:fs";
+import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { Clock, Millis } from "../../../../../kernel/clock.ts";
 import { CONTINUOUS_FOLDER } from "../../layout.ts";
@@ -100,8 +101,9 @@ export class Spool {
 
   /** Removes a file that has been stored. */
   done({ path, bytes }: SpooledFile): void {
-    rmSync(path, { force: true });
     this.#waitingBytes -= bytes;
+    // In another thread, since the system takes its time for a large one. The next start removes what is left.
+    void rm(path, { force: true }).catch(() => {});
   }
 
   /** Stops writing where the disk has little room left. */

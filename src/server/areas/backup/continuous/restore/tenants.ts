@@ -1,4 +1,5 @@
 import { rmSync } from "node:fs";
+import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { Clock } from "../../../../../kernel/clock.ts";
 import { AppError, conflict, notFound } from "../../../../../kernel/errors.ts";
@@ -110,7 +111,8 @@ export class TenantRestores {
       return { at: isoTime(found.at), tables: counts };
     } finally {
       if (!isPreview) this.#underWay.delete(key);
-      rmSync(scratch, { recursive: true, force: true });
+      // The system takes its time for a large file, and takes it in another thread.
+      await rm(scratch, { recursive: true, force: true });
     }
   }
 
