@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { type Load, type LoadResult, runLoad } from "../support/load.ts";
 import { type Running, SERVICE_KEY, startPlatform } from "../support/processes.ts";
+import { ownProcessorTime, processorTime } from "../support/processor-time.ts";
 import type { Bench } from "../support/section.ts";
 import { median } from "../support/statistics.ts";
 
@@ -51,6 +52,22 @@ export interface Compared {
   /** Median of the rounds' ratios. */
   rateRatio: number;
   p99Ratio: number;
+  /** Microseconds of processor time per request: of the server itself, and of its processes. */
+  own: { beside: number; alone: number };
+  processes: { beside: number; alone: number };
+}
+
+/** Result of a load, with the processor time that the server, and its processes, have taken for it. */
+interface Measured extends LoadResult {
+  ownUs: number;
+  processesUs: number;
+}
+
+async function measured({ url, pid }: Running, load: (url: string) => Load, directory: string): Promise<Measured> {
+  const [own, all] = [ownProcessorTime(pid), processorTime(pid)];
+  const result = await runLoad(load(url), { seconds: ROUND_S, directory });
+  const ownUs = ownProcessorTime(pid) - own;
+  return { ...result, ownUs, processesUs: processorTime(pid) - all - ownUs };
 }
 
 const middle = (results: readonly LoadResult[]): LoadResult => ({
@@ -66,15 +83,20 @@ export async function compareLoad(
   { beside, alone }: Pair,
   load: (url: string) => Load,
 ): Promise<Compared> {
-  const options = { seconds: ROUND_S, directory: bench.directory("load") };
-  const rounds: { beside: LoadResult; alone: LoadResult }[] = [];
+  const directory = bench.directory("load");
+  const rounds: { beside: Measured; alone: Measured }[] = [];
   for (let round = 0; round < ROUNDS; round++) {
     const isFirst = round % 2 === 0;
-    const first = await runLoad(load((isFirst ? beside : alone).url), options);
-    const second = await runLoad(load((isFirst ? alone : beside).url), options);
+    const first = await measured(isFirst ? beside : alone, load, directory);
+    const second = await measured(isFirst ? alone : beside, load, directory);
     rounds.push(isFirst ? { beside: first, alone: second } : { beside: second, alone: first });
   }
+  // Requests of the time in which the load warms up are not counted in its result, but take their processor time: of both servers.
+  const perRequest = (of: "ownUs" | "processesUs", server: "beside" | "alone"): number =>
+    median(rounds.map((round) => round[server][of] / round[server].requests));
   return {
+    own: { beside: perRequest("ownUs", "beside"), alone: perRequest("ownUs", "alone") },
+    processes: { beside: perRequest("processesUs", "beside"), alone: perRequest("processesUs", "alone") },
     beside: middle(rounds.map((one) => one.beside)),
     alone: middle(rounds.map((one) => one.alone)),
     rateRatio: median(rounds.map((one) => one.beside.requestsPerSecond / one.alone.requestsPerSecond)),

@@ -1,4 +1,4 @@
-import { writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 
 export const SERVICE_KEY = "bench-service-key-0123456789abcdefghijklmnop";
@@ -58,6 +58,16 @@ export function startConfigured(
 /** Starts the floor on the same database file; by default the `program` is that of tables. */
 export function startFloor(file: string, directory: string, program: string = FLOOR): Promise<Running> {
   return startServer([process.execPath, program, file, directory], directory);
+}
+
+/**
+ * Returns the memory of a process in bytes, of which pages that several processes share count in parts (PSS). Resident memory where the
+ * system does not say that.
+ */
+export function proportionalBytes(pid: number): number {
+  const rollup = `/proc/${pid}/smaps_rollup`;
+  if (!existsSync(rollup)) return residentBytes(pid);
+  return Number(/^Pss:\s+(\d+)/m.exec(readFileSync(rollup, "utf8"))?.[1] ?? 0) * 1024;
 }
 
 /** Returns the resident memory of a process in bytes; `ps` reports KiB on Linux and macOS alike. */

@@ -11,6 +11,13 @@ function procText(path: string): string {
   }
 }
 
+/** Returns the microseconds of processor time of a process itself. */
+export function ownProcessorTime(pid: number): number {
+  const [, fields = ""] = procText(`/proc/${pid}/stat`).split(") ");
+  const own = fields.split(" ").slice(11, 13);
+  return own.reduce((sum, ticks) => sum + Number(ticks) * MICROS_PER_TICK, 0);
+}
+
 /** Returns the microseconds of processor time of a process, including its query processes, running or ended. */
 export function processorTime(pid: number): number {
   const [, fields = ""] = procText(`/proc/${pid}/stat`).split(") ");
