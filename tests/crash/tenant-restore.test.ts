@@ -110,3 +110,45 @@ test(`[BK364] after a kill during the restore of an instance it has all of the o
   expect((await historyOf(place)).files.map(({ file }) => file)).toContain("databases/clubs/a");
   await platform.stop();
 }, 300_000);
+
+test(`[BK364] after a kill during the restore of a deleted instance it has all of its content or is not there (seed ${seed})`, async () => {
+  const random = randomOf(seed).next;
+  const place = join(temporaryDirectory(), "store");
+  const platform = await testPlatform({ config: config(place) });
+  await addMany(platform, RECORDS, "former");
+  const file = await paper(platform, "former");
+  await untilWhole(place);
+  await untilPassed(platform);
+  await Bun.sleep(5);
+  const at = new Date().toISOString();
+  await Bun.sleep(5);
+  // What is stored next says that nothing is missing until then.
+  await platform.service.post("/api/auth/admin/users", { email: "a@example.com", password: "correct horse battery" });
+  await untilPassed(platform);
+  const path = join(platform.dataDirectory, "storage", "objects", file.id.slice(-2), file.id);
+  const restore = () => platform.service.post("/api/admin/instances/clubs/a/restore", { at });
+  const exists = () => existsSync(join(platform.dataDirectory, "databases", "clubs", "a.db"));
+  for (let round = 0; round < ROUNDS; round++) {
+    expect((await platform.service.delete("/api/admin/instances/clubs/a")).status).toBe(200);
+    await until("its bytes are gone", () => !existsSync(path));
+    const answer = restore()
+      .then(({ status }) => status)
+      .catch(() => null);
+    await Promise.race([Bun.sleep(random() * RESTORE_MS), answer]);
+    await platform.kill("SIGKILL");
+    const status = await answer;
+    await platform.restart();
+    const isThere = exists();
+    const counts = await countsOf(platform);
+    const isWhole = counts["former"] === RECORDS;
+    expect([round, isThere || !isWhole, counts]).toEqual([round, true, { former: isWhole ? RECORDS : 0, present: 0 }]);
+    if (status === 200) expect([round, isWhole]).toEqual([round, true]);
+    if (isWhole) expect(existsSync(path)).toBe(true);
+    const again = await restore();
+    expect([round, again.status, again.body]).toMatchObject([round, 200, {}]);
+    expect(await countsOf(platform)).toEqual({ former: RECORDS, present: 0 });
+    const { body } = await platform.service.get<{ file: RecordFile }>(`${TABLES}/papers/former`);
+    expect(await textOf(platform.service, body.file.url)).toBe("former");
+  }
+  await platform.stop();
+}, 300_000);
