@@ -42,6 +42,13 @@ export default {
       schema: { ofId: { references: "users", onDelete: "cascade" } },
       access: { read: async () => (console.error("the export is held"), await gate, true) },
     },
+  } }, journal: { tables: {
+    entries: {
+      schema: { ofId: { references: "shared/users", onDelete: "cascade" }, text: { type: "string" },
+        readers: { type: "references", references: "shared/users", onDelete: "remove" } },
+      access: { read: (auth) => [["text", "!=", "secret"]] },
+    },
+    closed: { schema: { ofId: { references: "shared/users", onDelete: "cascade" } }, access: { read: false } },
   } } },
   routes: (api) => api
     .post("/hold", () => { gate = new Promise((resolve) => { open = resolve; }); return {}; }, { access: true })
@@ -76,6 +83,30 @@ const upload = async (by: SignedIn, bucket: string, key: string, text: string): 
   const answer = await fetch(`${platform.url}/api/storage/${bucket}/upload`, { method: "POST", headers, body: form });
   expect(answer.ok).toBe(true);
 };
+
+test("[AU390] records of other namespaces that refer to the user are there too, each once, under their rules", async () => {
+  const user = await signIn(platform);
+  const added = async (table: string, body: JsonObject): Promise<string> => {
+    const answer = await platform.service.post<{ id: string }>(`/api/db/journal/tables/${table}`, body);
+    expect(answer.status).toBe(201);
+    return answer.body.id;
+  };
+  const own = await added("entries", { ofId: user.id, readers: [user.id, bob.id] });
+  const read = await added("entries", { ofId: bob.id, readers: [user.id] });
+  await added("entries", { ofId: user.id, text: "secret" });
+  await added("entries", { ofId: bob.id });
+  await added("closed", { ofId: user.id });
+  const note = await insert("notes", { ofId: user.id });
+  const { status, body } = await user.get<Exported>(OWN);
+  expect(status).toBe(200);
+  expect(Object.keys(body.records).sort()).toEqual(["journal/entries", "shared/notes", "shared/users"]);
+  expect(ids(body, "notes")).toEqual([note]);
+  const entries = (body.records["journal/entries"] ?? []).map(({ id }) => String(id));
+  expect(entries.sort()).toEqual([own, read].sort());
+  // By the scopes of a key, which allow one namespace here.
+  const byKey = await platform.withKey(`all${KEY}`).get<Exported>(of(user.id));
+  expect(Object.keys(byKey.body.records).some((place) => place.startsWith("journal/"))).toBe(false);
+});
 
 test("[AU390] GET me/export answers account, sessions, records that refer to the user, and files, as a file", async () => {
   const user = await signIn(platform);

@@ -24,7 +24,7 @@ import { createFileReferences } from "./files/references.ts";
 import type { TableModel } from "./model/model.ts";
 import { type FileAddress, type StoredTables, storedTables } from "./query/sources.ts";
 import { createSubjectFilters, type SubjectFilters } from "./query/subject-filters.ts";
-import { type ExportedRecord, exportedRecords } from "./records/exported.ts";
+import { type ExportedRecord, exportedRecords, placesReferringTo } from "./records/exported.ts";
 import {
   type InstanceListener,
   openNamespaces,
@@ -172,7 +172,11 @@ export function createTablesArea(deps: {
     tenants: createTenants(namespaces),
     fileReferences: createFileReferences(namespaces),
     accountRecords: (place) => createAccountRecords({ ...usersIn(place), clock: deps.clock }),
-    exportedRecords: (place, ...asked) => exportedRecords({ ...usersIn(place), service }, ...asked),
+    exportedRecords(place, ...asked) {
+      const users = usersIn(place);
+      const others = placesReferringTo(namespaces, users.users, tableIn);
+      return exportedRecords({ ...users, service, others }, ...asked);
+    },
     lookups: service.lookups,
     begin: () => followers.start(),
     async stop() {

@@ -6,7 +6,7 @@ import type { DatabaseFile, SqlValue } from "../../../db/index.ts";
 import type { Column, ReferenceEdge, TableModel } from "../model/model.ts";
 import type { TableService } from "../service.ts";
 import { Referrers } from "../write/referrers.ts";
-import type { Table } from "./namespaces.ts";
+import type { Namespace, Table } from "./namespaces.ts";
 
 /** Validity of the URLs of exported files. */
 const URLS_SECONDS = 3_600;
@@ -19,11 +19,18 @@ export interface ExportedRecord {
   record: TableRecord;
 }
 
-interface ExportDeps {
-  service: Pick<TableService, "get" | "signing" | "modelOf">;
+/** A file whose records refer to users. */
+interface ExportPlace {
   file: DatabaseFile;
+  /** The table of users, with the references of this file. */
   users: Table;
   tableOf(model: TableModel): Table;
+}
+
+interface ExportDeps extends ExportPlace {
+  service: Pick<TableService, "get" | "signing" | "modelOf">;
+  /** Files of other namespaces without instances. */
+  others: readonly ExportPlace[];
 }
 
 const turns = new Scheduler();
@@ -50,22 +57,40 @@ export async function* exportedRecords(
   const own = await readable(users, userId);
   if (own !== null) yield { place: placeOf(users.model), record: own };
   // The users themselves first: a place is never left and entered again.
-  const referring = new Set([users.model, ...users.model.incoming.map(({ from }) => from)]);
-  for (const model of referring) {
-    const table = deps.tableOf(model);
-    for await (const id of referringIds(deps, { model, userId, pace, signal })) {
-      if (model === users.model && id === userId) continue;
-      const record = await readable(table, id);
-      if (record !== null) yield { place: placeOf(model), record };
+  for (const place of [deps, ...deps.others]) {
+    const referring = new Set(place.users.model.incoming.map(({ from }) => from));
+    for (const model of place === deps ? new Set([users.model, ...referring]) : referring) {
+      const table = place.tableOf(model);
+      for await (const id of referringIds(place, { model, userId, pace, signal })) {
+        if (model === users.model && id === userId) continue;
+        const record = await readable(table, id);
+        if (record !== null) yield { place: placeOf(model), record };
+      }
     }
   }
+}
+
+/** Returns the files of other namespaces without instances in which records refer to a table. */
+export function placesReferringTo(
+  namespaces: ReadonlyMap<string, Namespace>,
+  users: Table,
+  tableIn: (tables: ReadonlyMap<string, Table>) => ExportPlace["tableOf"],
+): ExportPlace[] {
+  return [...namespaces.values()].flatMap((namespace) => {
+    if (namespace.kind !== "static" || namespace.name === users.model.namespace) return [];
+    const far = [...namespace.tables.values()].flatMap(({ model }) => (model.view === null ? model.far : []));
+    const incoming = far.filter(({ to }) => to === users.model);
+    if (incoming.length === 0) return [];
+    const { file, tables } = namespace;
+    return [{ file, users: { ...users, model: { ...users.model, incoming } }, tableOf: tableIn(tables) }];
+  });
 }
 
 const placeOf = ({ namespace, name }: TableModel): string => `${namespace}/${name}`;
 
 /** Yields the ids of one table's records that refer to the user, each once. */
 async function* referringIds(
-  { file, users, tableOf }: ExportDeps,
+  { file, users, tableOf }: ExportPlace,
   { model, userId, pace, signal }: { model: TableModel; userId: string; pace: Pace; signal: AbortSignal },
 ): AsyncGenerator<string, void> {
   const edges = users.model.incoming.filter(({ from }) => from === model);
