@@ -1,4 +1,4 @@
-import type { TypesOf } from "../server/config/typed/declared.ts";
+import type { TablesAmong, TypesOf } from "../server/config/typed/declared.ts";
 import { createAuth } from "./auth/auth.ts";
 import type { InTurn } from "./auth/lease.ts";
 import { createSession } from "./auth/session.ts";
@@ -24,7 +24,7 @@ export interface Client<Config = unknown> extends Features<TypesOf<Config>> {
   db<Namespace extends keyof TypesOf<Config>["databases"] & string>(
     namespace: Namespace,
     instanceId?: string,
-  ): Database<TypesOf<Config>["databases"][Namespace]>;
+  ): Database<TablesAmong<TypesOf<Config>["databases"], Namespace>>;
   readonly auth: Auth;
   /** Writes that wait for a connection. Needs the option `offline`. */
   readonly offline: Offline;

@@ -24,7 +24,7 @@ beforeAll(async () => {
   for (const { header, data } of await unpackTar(gunzipSync(await answer.bytes()))) {
     write(header.name.replace(/^package\//, "node_modules/platform/"), new TextDecoder().decode(data));
   }
-  for (const name of ["club-config.ts", "types.ts", "feature-types.ts"]) {
+  for (const name of ["club-config.ts", "types.ts", "feature-types.ts", "far-config.ts", "far-types.ts"]) {
     const text = await Bun.file(new URL(name, import.meta.url)).text();
     const asInstalled = text
       .replace("../../src/kernel/json/json.ts", "platform")
@@ -62,7 +62,13 @@ for (const name of ["typescript", ...OLDER_TYPESCRIPTS] as const) {
   test(
     `[TC2] [TC92] [TC100] ${name}: what is declared compiles, and nothing else does`,
     () => {
-      write("tsconfig.json", JSON.stringify({ compilerOptions: OPTIONS, files: ["types.ts", "feature-types.ts"] }));
+      write(
+        "tsconfig.json",
+        JSON.stringify({
+          compilerOptions: OPTIONS,
+          files: ["types.ts", "feature-types.ts", "far-config.ts", "far-types.ts"],
+        }),
+      );
       expect(Bun.spawnSync([...compiler(name), "-p", directory]).stdout.toString()).toBe("");
     },
     BUILD_TIMEOUT_MS,

@@ -1,4 +1,4 @@
-import type { TypesOf } from "../../server/config/typed/declared.ts";
+import type { TablesAmong, TypesOf } from "../../server/config/typed/declared.ts";
 import { createFeatures, type Features } from "../features.ts";
 import { systemRuntime } from "../runtime.ts";
 import { createDatabase } from "../tables/table.ts";
@@ -22,7 +22,7 @@ export interface AdminClient<Config = unknown>
   db<Namespace extends keyof TypesOf<Config>["databases"] & string>(
     namespace: Namespace,
     instanceId?: string,
-  ): Database<TypesOf<Config>["databases"][Namespace]>;
+  ): Database<TablesAmong<TypesOf<Config>["databases"], Namespace>>;
 }
 
 /** Returns whether this program's code is public: every visitor of a page, or user of an app, could read the key. */

@@ -11,7 +11,7 @@ import type {
 } from "../app/index.ts";
 import type { HookContext, Lookup, RuleContext } from "../context.ts";
 import type { Auth } from "../identity.ts";
-import type { AnyTables } from "./declared.ts";
+import type { AnyTables, TablesAmong } from "./declared.ts";
 import type { RecordOf } from "./records.ts";
 
 // `app` and the contexts of rules and hooks, typed from a config. Each falls back to the untyped one where the config declares
@@ -63,7 +63,7 @@ interface TypedDatabases<Namespaces, Accessor> {
   db<Name extends keyof Namespaces & string>(
     namespace: Name,
     instanceId?: string,
-  ): DatabaseOf<Namespaces[Name], Accessor>;
+  ): DatabaseOf<TablesAmong<Namespaces, Name>, Accessor>;
 }
 
 /** The access that `app.as(auth)` returns. */

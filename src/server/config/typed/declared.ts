@@ -10,6 +10,15 @@ export interface AnyNamespaces {
 }
 
 /**
+ * The tables of a namespace, with all namespaces of the config, to whose tables references such as `shared/users` lead. These are under
+ * a number, which `keyof Tables & string` leaves out.
+ */
+export type TablesAmong<Namespaces, Name extends keyof Namespaces> = Namespaces[Name] & { readonly 0: Namespaces };
+
+/** The namespaces that `TablesAmong` has added; `unknown` without them. */
+export type NamespacesAround<Tables> = Tables extends { readonly 0: infer Namespaces } ? Namespaces : unknown;
+
+/**
  * The constraint under which TypeScript infers the namespaces of a config. A namespace without tables is inferred as `unknown`;
  * with `unknown` as the constraint, namespaces with computed names would refer to themselves.
  */

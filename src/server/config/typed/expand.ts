@@ -1,3 +1,4 @@
+import type { NamespacesAround } from "./declared.ts";
 import type { RecordOf } from "./records.ts";
 
 /**
@@ -28,22 +29,41 @@ type IncomingOf<Tables, Name> = {
   }[keyof Tables[Table] & string];
 }[keyof Tables & string];
 
+type At<Members, Name> = Name extends keyof Members ? Members[Name] : unknown;
+
+/** The tables of another namespace of the config. */
+type TablesOf<Tables, Namespace> = At<NamespacesAround<Tables>, Namespace>;
+
+/** The schema of a table; `shared/users` is one of another namespace. `unknown`: it is not known. */
+type SchemaAt<Tables, Name> = Name extends keyof Tables
+  ? Tables[Name]
+  : Name extends `${infer Namespace}/${infer Table}`
+    ? At<TablesOf<Tables, Namespace>, Table>
+    : unknown;
+
+type IncomingAt<Tables, Name> = Name extends `${infer Namespace}/${infer Table}`
+  ? IncomingOf<TablesOf<Tables, Namespace>, Table>
+  : IncomingOf<Tables, Name>;
+
+/** Table that one names from its own namespace. */
+type FromOf<Name, To> = To extends `${string}/${string}`
+  ? To
+  : Name extends `${infer Namespace}/${string}`
+    ? `${Namespace}/${To & string}`
+    : To;
+
 /** Step of a path: a field with `references`, or `table(field)` for the records that refer back. */
-type StepOf<Tables, Name> = Name extends keyof Tables
-  ? string extends keyof Tables[Name]
+type StepOf<Tables, Name> = string extends keyof SchemaAt<Tables, Name>
+  ? string
+  : unknown extends SchemaAt<Tables, Name>
     ? string
-    : unknown extends Tables[Name]
-      ? string
-      : OutgoingOf<Tables[Name]> | IncomingOf<Tables, Name>
-  : string;
+    : OutgoingOf<SchemaAt<Tables, Name>> | IncomingAt<Tables, Name>;
 
 /** Table to which a step leads. */
 type EndOf<Tables, Name, Step> = Step extends `${infer Table}(${string})`
-  ? Table
-  : Name extends keyof Tables
-    ? Step extends keyof Tables[Name]
-      ? TargetOf<Tables[Name][Step]>
-      : never
+  ? FromOf<Name, Table>
+  : Step extends keyof SchemaAt<Tables, Name>
+    ? FromOf<Name, TargetOf<SchemaAt<Tables, Name>[Step]>>
     : never;
 
 /** The path itself if it is valid; else the possible completions. */
@@ -63,25 +83,18 @@ export type CheckedPath<
 type FirstOf<Path> = Path extends `${infer Step}.${string}` ? Step : Path;
 type RestOf<Path, Step extends string> = Path extends `${Step}.${infer Rest}` ? Rest : never;
 
-type RelatedOf<Tables, Name, Path> = WithRelated<
-  Tables,
-  Name,
-  Name extends keyof Tables ? RecordOf<Tables[Name]> : RecordOf<unknown>,
-  Path
->;
+type RelatedOf<Tables, Name, Path> = WithRelated<Tables, Name, RecordOf<SchemaAt<Tables, Name>>, Path>;
 
 /** Whether a step is a field of several references. */
-type IsSeveral<Tables, Name, Step> = Name extends keyof Tables
-  ? Step extends keyof Tables[Name]
-    ? "references" extends PartOf<Tables[Name][Step], "type">
-      ? true
-      : false
+type IsSeveral<Tables, Name, Step> = Step extends keyof SchemaAt<Tables, Name>
+  ? "references" extends PartOf<SchemaAt<Tables, Name>[Step], "type">
+    ? true
     : false
   : false;
 
 type Expanded<Tables, Name, Path> = {
   [Step in FirstOf<Path> & string]: Step extends `${infer Table}(${string})`
-    ? { items: RelatedOf<Tables, Table, RestOf<Path, Step>>[]; hasMore: boolean }
+    ? { items: RelatedOf<Tables, FromOf<Name, Table>, RestOf<Path, Step>>[]; hasMore: boolean }
     : IsSeveral<Tables, Name, Step> extends true
       ? RelatedOf<Tables, EndOf<Tables, Name, Step>, RestOf<Path, Step>>[]
       : RelatedOf<Tables, EndOf<Tables, Name, Step>, RestOf<Path, Step>> | null;
