@@ -79,6 +79,10 @@ const refusedApp = {
 const ownApp = {
   fields: async (films) => films.where(COMEDY).sort("id").fields("title").first(),
   search: async (films) => ids((await films.where(COMEDY).sort("id").limit(2).search("film")).items),
+  searchMore: async (films) => {
+    const some = films.where(COMEDY).limit(2);
+    return [(await some.search("film")).hasMore, (await some.search("film", { offset: 2 })).hasMore, (await some.search("nothing")).hasMore];
+  },
   cursor: async (films) => { const one = await films.where(COMEDY).limit(2).list(); return ids((await films.where(COMEDY).limit(2).list({ after: one.cursor })).items); },
   all: async (films) => { const { items, total, hasMore } = await films.list(); return [items.length, total, hasMore]; },
 };
@@ -242,6 +246,7 @@ test("[TB851] app.db(…) has the queries of the client, with the server's right
   expect(await answersOf("app/ownApp")).toEqual({
     fields: { id: "f1", title: "film one" },
     search: ["f1", "f2"],
+    searchMore: [true, false, false],
     cursor: ["f4"],
     all: [5, 5, false],
   });

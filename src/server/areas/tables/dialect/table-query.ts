@@ -75,7 +75,8 @@ export class AppQuery extends FluentQuery<AppQuery, string, QueryTerms> {
 
   async search(q: string, options: { offset?: number } = {}): Promise<ListResult> {
     checkMembers("search", options, ["offset"]);
-    return this.reads.search(q, { ...listParameters(this.description), ...options });
+    const found = await this.reads.search(q, { ...listParameters(this.description), ...options });
+    return { ...found, hasMore: (options.offset ?? 0) + found.items.length < (found.total ?? 0) };
   }
 
   async aggregate(options: AggregateOptions): Promise<TableRecord[]> {
