@@ -60,7 +60,7 @@ const OPTIONS = {
 
 for (const name of ["typescript", ...OLDER_TYPESCRIPTS] as const) {
   test(
-    `[TC2] [TC92] [TC100] ${name}: what is declared compiles, and nothing else does`,
+    `[TC2] [TC92] [TC100] [TC364] ${name}: what is declared compiles, and nothing else does`,
     () => {
       write(
         "tsconfig.json",
