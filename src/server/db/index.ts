@@ -33,6 +33,7 @@ export {
   type StoredOutboxRow,
 } from "./outbox/types.ts";
 export type { AnswerText } from "./processes/text-answer.ts";
+export { createQuickPage } from "./reads/quick-page.ts";
 export {
   BUCKET_FUNCTION,
   type HighlightRequest,

@@ -163,8 +163,8 @@ export interface DatabaseFile {
    */
   readElsewhere<T>(work: (ended: AbortSignal) => Promise<T>): Promise<T>;
   /**
-   * Refuses reads of a failed file. For code that reads it on its own connections: call before and after such a read. Errors: 503
-   * once a sync has failed, as for every other access to the file.
+   * Refuses reads of a failed or closed file. For code that reads it on its own connections: call before and after such a read. Errors: 503
+   * once a sync has failed, as for every other access to the file, and when the server stops.
    */
   assertReadable(): void;
   /** Row count of a table whose changes are announced by `change()`; 0 for an unknown table. */

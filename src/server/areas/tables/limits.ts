@@ -162,6 +162,9 @@ export const SEARCH_PAGE_BYTES_MAX = 8 * 1024 * 1024;
 export const RANKED_RECORDS_MAX = 1_000;
 /** Records that a rule's filter may show up to which these are looked up before the matches of a search. */
 export const VISIBLE_RECORDS_FEW = 10_000;
+/** Places of the words of a search in the index up to which it runs on the main thread, and characters of what it may find then. */
+export const RARE_PLACES_MAX = 200;
+export const RARE_CHARS_MAX = 64 * 1024;
 /** Time that a search may run, and that it may wait before it runs. */
 export const SEARCH_TIMEOUT_MS = 10_000;
 

@@ -326,6 +326,7 @@ export class OpenFile implements OpenedFile {
   }
 
   assertReadable(): void {
+    if (this.#isClosed) throw serverStopping();
     if (this.#writer.failure !== null) throw this.#writer.failure;
   }
 
@@ -399,7 +400,6 @@ export class OpenFile implements OpenedFile {
   }
 
   rowCount(table: string): number {
-    if (this.#isClosed) throw serverStopping();
     this.assertReadable();
     return this.#counts.get(table);
   }

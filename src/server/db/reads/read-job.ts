@@ -5,14 +5,13 @@ import { sqliteFailure } from "../processes/query-error.ts";
 import { receivedValues } from "../processes/sent-values.ts";
 import type { SqlValue } from "../types.ts";
 import { createConnections } from "./connections.ts";
-import { createHighlighter } from "./highlight.ts";
-import { rankedRows } from "./ranked-rows.ts";
-import type { PageBounds, QueryAnswer, QueryRequest, ReadRequest, SentStatement } from "./requests.ts";
+import { bytesAsJson, createMarkedRows } from "./marked-rows.ts";
+import type { QueryAnswer, QueryRequest, ReadRequest, SentStatement } from "./requests.ts";
 
 /** Starts the program of long reads: queries on read-only connections. [DB16] [DB19] [DB124] */
 export function start(): void {
   const connections = createConnections();
-  const highlightRows = createHighlighter();
+  const markedRows = createMarkedRows();
 
   function* rowsOf(connection: DatabaseSync, { sql, params }: SentStatement): Iterable<unknown[]> {
     const statement = connection.prepare(sql);
@@ -27,34 +26,24 @@ export function start(): void {
     }
   }
 
-  function* found({ path, extensions, rank, ...statement }: QueryRequest): Iterable<unknown[]> {
-    const connection = connections.of(path, extensions);
-    if (rank === null) {
-      yield* rowsOf(connection, statement);
+  function marked(request: QueryRequest): Iterable<unknown[]> {
+    const connection = connections.of(request.path, request.extensions);
+    return markedRows((statement) => rowsOf(connection, statement), request);
+  }
+
+  /** Returns the rows of a query. All statements that rank see one commit. */
+  function* found(request: QueryRequest): Iterable<unknown[]> {
+    if (request.rank === null) {
+      yield* marked(request);
       return;
     }
-    // All statements that rank see one commit.
+    const connection = connections.of(request.path, request.extensions);
     connection.exec("BEGIN");
     try {
-      yield* rankedRows((other) => rowsOf(connection, other), statement.sql, rank);
+      yield* marked(request);
     } finally {
       connection.exec("ROLLBACK");
     }
-  }
-
-  /** Marks the rows of a page together, and no more of them than the page can hold. */
-  function marked(request: QueryRequest): Iterable<unknown[]> {
-    const { highlight, page } = request;
-    if (highlight === null) return found(request);
-    const rows: unknown[][] = [];
-    let bytes = 0;
-    for (const values of found(request)) {
-      rows.push(values);
-      bytes += page === null ? 0 : bytesAsJson(values, page);
-      if (page !== null && bytes > page.bytesMax) break;
-    }
-    const texts = highlightRows(rows, highlight);
-    return rows.map((values, place) => [...values, ...(texts[place] ?? [])]);
   }
 
   function query(request: QueryRequest, context: JobContext): QueryAnswer {
@@ -62,7 +51,7 @@ export function start(): void {
     let rows: unknown[][] = [];
     let partBytes = 0;
     let bytes = 0;
-    for (const values of marked(request)) {
+    for (const values of found(request)) {
       const size = bytesInMemory(values);
       const counted = page === null ? size : bytesAsJson(values, page);
       if (page !== null && bytes > 0 && bytes + counted > page.bytesMax) return { rows, bytes, isCut: true };
@@ -106,16 +95,6 @@ function bytesInMemory(values: readonly unknown[]): number {
   let bytes = 64;
   for (const value of values) {
     bytes += 16 + (typeof value === "string" ? value.length : value instanceof Uint8Array ? value.byteLength : 0);
-  }
-  return bytes;
-}
-
-/** Returns the size of a row as JSON, in UTF-8. */
-function bytesAsJson(values: readonly unknown[], page: PageBounds): number {
-  let bytes = page.rowBytes;
-  for (const [index, value] of values.entries()) {
-    const isJson = typeof value !== "string" || page.jsonColumns.includes(index);
-    bytes += Buffer.byteLength(isJson ? String(value) : JSON.stringify(value));
   }
   return bytes;
 }

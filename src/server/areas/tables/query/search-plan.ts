@@ -20,6 +20,8 @@ export interface SearchPlan {
   like: SqlCondition | null;
   /** The different words, for the order by relevance. */
   words: readonly SearchWord[];
+  /** All words as terms of the index, the last one as the beginning of some; null where only its tokenizer knows them. */
+  terms: readonly string[] | null;
   ranked: RankedWords;
   highlight: HighlightRequest;
 }
@@ -63,6 +65,9 @@ function wordsOf(q: string, { tokenize }: Fts): string[] {
 /** Quotes a word. Inside quotes only the quote itself is syntax. */
 const quoted = (word: string): string => `"${word.replaceAll('"', '""')}"`;
 
+/** Whether a word is a term of the index but for its case. Other words may be split, or lose their accents. */
+const isTerm = (word: string): boolean => /^[a-z0-9]+$/i.test(word);
+
 function planWords(fts: Fts, words: readonly string[], marks: Marks): SearchPlan {
   // All words must occur; the last one may be a prefix.
   const phrases = words.map((word, place) => (place < words.length - 1 ? quoted(word) : `${quoted(word)}*`));
@@ -73,6 +78,7 @@ function planWords(fts: Fts, words: readonly string[], marks: Marks): SearchPlan
     match: { sql: `f.${fts.sql} MATCH ?`, params: [phrases.join(" ")] },
     like: null,
     words: queries.map((query) => ({ by: "index", query })),
+    terms: fts.tokenize === "unicode61" && words.every(isTerm) ? words.map((word) => word.toLowerCase()) : null,
     ranked: { by: "words", tokenize, queries },
     highlight: { ...marks, by: "words", tokenize, query: phrases.join(" OR ") },
   };
@@ -87,6 +93,7 @@ function planTrigram(model: TableModel, fts: Fts, words: readonly string[], mark
     fts: fts.sql,
     match: long.length === 0 ? null : { sql: `f.${fts.sql} MATCH ?`, params: [long.map(quoted).join(" ")] },
     like: likes.length === 0 ? null : join(likes, "AND"),
+    terms: null,
     words: terms.map((term) =>
       isLong(term) ? { by: "index", query: quoted(term) } : { by: "patterns", patterns: patternsOf(term) },
     ),

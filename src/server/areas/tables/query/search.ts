@@ -1,19 +1,37 @@
+import type { Database } from "bun:sqlite";
 import { badField, tooLarge } from "../../../../kernel/errors.ts";
 import type { MaybePromise } from "../../../../kernel/maybe-promise.ts";
 import type { ListResult } from "../../../config/app/index.ts";
 import type { TableRecord } from "../../../config/types.ts";
-import type { DatabaseFile, HighlightRequest, RankRequest, ReadCaller } from "../../../db/index.ts";
+import {
+  createQuickPage,
+  type DatabaseFile,
+  type HighlightRequest,
+  type PageBounds,
+  quoteIdentifier,
+  type RankRequest,
+  type ReadCaller,
+} from "../../../db/index.ts";
 import type { Expanding } from "../expand/expand.ts";
 import { parseExpand } from "../expand/paths.ts";
 import { NO_FILTER } from "../filters/filter.ts";
 import type { SqlCondition } from "../filters/filter-sql.ts";
+import { isLight } from "../filters/read-cost.ts";
 import { parseSort, type Sort } from "../filters/sort.ts";
-import { RANKED_RECORDS_MAX, SEARCH_PAGE_BYTES_MAX, SEARCH_TIMEOUT_MS } from "../limits.ts";
+import {
+  RANKED_RECORDS_MAX,
+  RARE_CHARS_MAX,
+  RARE_PLACES_MAX,
+  SEARCH_PAGE_BYTES_MAX,
+  SEARCH_TIMEOUT_MS,
+} from "../limits.ts";
 import { isJsonText, type TableModel } from "../model/model.ts";
 import type { ReadRequest, SearchValues } from "../model/requests.ts";
 import type { Table } from "../records/namespaces.ts";
 import { withOwnAddress } from "../records/users-view.ts";
 import { limitOf, parseFields, parseFilters, pick } from "./list-query.ts";
+import { mayTakeLong } from "./matches.ts";
+import { preparedOf } from "./prepared-reads.ts";
 import { notByRecord, type Reads, type Source } from "./reads.ts";
 import { foundSql, pageSql, planSearch } from "./search-plan.ts";
 import { rankedPageSql, rankRequest } from "./search-rank.ts";
@@ -53,8 +71,13 @@ export function createSearch(deps: { reads: Reads; expanding: Expanding }): Sear
           : null;
       const statement =
         rank === null ? pageSql(model, found, { sort, limit, offset }) : { sql: rankedPageSql(model), params: [] };
-      const shape = { highlight: plan.highlight, rank };
-      const hits = await readHits({ table, file, caller: asked }, statement, shape);
+      const isQuick = (): boolean => {
+        if (plan.terms === null || mayTakeLong(filter, granted)) return false;
+        return isLight(preparedOf(table).count(filter, granted).made.cost) && areRare(file, model, plan.terms);
+      };
+      const search = { ...statement, highlight: plan.highlight, rank };
+      const quick = await deps.reads.inTurn(file, () => (isQuick() ? quickHits(table, file, search) : null));
+      const hits = quick ?? (await longHits(table, file, search, asked));
       const records = hits.map(({ record }) => record);
       const shown = (record: TableRecord, place: number) => ({
         ...withOwnAddress(principal, model, pick(record, fields)),
@@ -76,31 +99,45 @@ interface Hit {
   total: number;
 }
 
-/**
- * Reads a page of matches. Runs in a query process even for small tables, because the time of a search depends on the texts. The
- * process enforces the timeout.
- */
-async function readHits(
-  { table: { model, store }, file, caller }: { table: Table; file: DatabaseFile; caller: ReadCaller | undefined },
-  { sql, params }: SqlCondition,
-  { highlight, rank }: { highlight: HighlightRequest; rank: RankRequest | null },
+/** Statement of a page of matches, with its marks and its order. */
+type PageSearch = SqlCondition & { highlight: HighlightRequest; rank: RankRequest | null };
+
+/** Reads a page of the matches of rare words on the main thread; null where they have too much text for it. */
+function quickHits({ model, store }: Table, file: DatabaseFile, search: PageSearch): Hit[] | null {
+  const rows = quickPage((sql) => file.query(sql), { ...search, page: null });
+  return rows === null ? null : rows.map((values) => hitOf(model, store, values));
+}
+
+const quickPage = createQuickPage(RARE_CHARS_MAX);
+
+/** Reads a page of matches in a query process, which enforces the timeout: the time of a search depends on the texts. */
+async function longHits(
+  { model, store }: Table,
+  file: DatabaseFile,
+  { sql, params, ...search }: PageSearch,
+  caller: ReadCaller | undefined,
 ): Promise<Hit[]> {
-  const names = [...model.columns.map(({ name }) => name), ...(model.fts?.fields ?? []), "highlights"];
-  const page = {
-    bytesMax: SEARCH_PAGE_BYTES_MAX,
-    rowBytes: JSON.stringify(names).length + names.length,
-    jsonColumns: model.columns.flatMap(({ type }, index) => (isJsonText(type) ? [1 + index] : [])),
-  };
-  const decode = ([total, ...values]: unknown[]): Hit => ({
-    record: store.codec.fromValues(values),
-    highlights: highlightsOf(model, values.slice(model.columns.length)),
-    total: Number(total),
-  });
-  const options = { page, highlight, rank, decode, timeoutMs: SEARCH_TIMEOUT_MS, caller };
+  const decode = (values: unknown[]): Hit => hitOf(model, store, values);
+  const options = { ...search, page: boundsOf(model), decode, timeoutMs: SEARCH_TIMEOUT_MS, caller };
   const { rows, bytes, isCut } = await file.readPage(sql, params, options);
   if (!isCut && bytes <= SEARCH_PAGE_BYTES_MAX) return rows;
   throw tooLarge(`The page holds more than ${SEARCH_PAGE_BYTES_MAX} bytes; request fewer records with a lower limit`);
 }
+
+function boundsOf(model: TableModel): PageBounds {
+  const names = [...model.columns.map(({ name }) => name), ...(model.fts?.fields ?? []), "highlights"];
+  return {
+    bytesMax: SEARCH_PAGE_BYTES_MAX,
+    rowBytes: JSON.stringify(names).length + names.length,
+    jsonColumns: model.columns.flatMap(({ type }, index) => (isJsonText(type) ? [1 + index] : [])),
+  };
+}
+
+const hitOf = (model: TableModel, { codec }: Table["store"], [total, ...values]: unknown[]): Hit => ({
+  record: codec.fromValues(values),
+  highlights: highlightsOf(model, values.slice(model.columns.length)),
+  total: Number(total),
+});
 
 /** Returns the index of each searched text in a row of `pageSql`. */
 const textPlaces = (model: TableModel): number[] =>
@@ -123,4 +160,42 @@ function searchOffset({ page, offset }: SearchValues, limit: number): number {
   if (page === undefined) return offset ?? 0;
   if (offset !== undefined) throw badField("page", "invalid_value", "page and offset cannot be used together");
   return (page - 1) * limit;
+}
+
+/** Views of the places of words in the search indexes of a connection, by their quoted names. */
+const views = new WeakMap<Database, Set<string>>();
+
+/**
+ * Whether the search index has so few places with these words that a search for them runs on the main thread. `words` are terms
+ * of the index; the last one is the beginning of others. False inside of a write.
+ */
+function areRare(file: DatabaseFile, { name, fts }: TableModel, words: readonly string[]): boolean {
+  file.assertReadable();
+  // The view is made outside of a write, which may be undone.
+  if (fts === null || file.tableVersion(name) === null) return false;
+  const view = viewOf(file.sqlite, name, fts.sql);
+  let left = RARE_PLACES_MAX;
+  for (const [place, word] of words.entries()) {
+    const isPrefix = place === words.length - 1;
+    const terms = isPrefix ? "term >= ? AND term < ?" : "term = ?";
+    // Every character of a text is less than the last one of Unicode, which is none.
+    const values = isPrefix ? [word, `${word}\u{10ffff}`] : [word];
+    const sql = `SELECT count(*) FROM (SELECT 1 FROM ${view} WHERE ${terms} LIMIT ${RARE_PLACES_MAX + 1})`;
+    const [[count] = []] = file.query(sql).values(...values);
+    left -= Number(count);
+    if (left < 0) return false;
+  }
+  return true;
+}
+
+/** Returns the quoted name of the view of a table's index. It belongs to the connection, and is not in the file. */
+function viewOf(sqlite: Database, table: string, index: string): string {
+  const known = views.get(sqlite) ?? new Set<string>();
+  views.set(sqlite, known);
+  const view = `temp.${quoteIdentifier(`_platform_words:${table}`)}`;
+  if (!known.has(view)) {
+    sqlite.run(`CREATE VIRTUAL TABLE ${view} USING fts5vocab('main', ${index}, 'instance')`);
+    known.add(view);
+  }
+  return view;
 }
