@@ -1,3 +1,4 @@
+import { t } from "elysia";
 import { type Auth, defineConfig, Refusal } from "platform";
 
 // A film club, which `npm start` serves. Its 3,201 films are imported at the first start, and its pages are in example/web.
@@ -106,25 +107,6 @@ export default defineConfig({
             beforeInsert: (auth, club) => (auth === null ? club : { ...club, ownerId: auth.id }),
           },
         },
-
-        // Members who ask to be let into a club, until its founder has answered.
-        requests: {
-          schema: {
-            club: { type: "string", required: true, references: { table: "clubs", onDelete: "cascade" } },
-            userId: { type: "string" }, // set by the hook below
-            nickname: { type: "string", required: true, min: 1, max: 40 },
-          },
-          indexes: [{ fields: ["club", "userId"], unique: true }],
-          access: {
-            read: isMember,
-            insert: isMember,
-            delete: (auth, request) => request.userId === auth?.id || isFounder(auth, request.club),
-            upsert: "matching",
-          },
-          hooks: {
-            beforeInsert: (auth, request) => (auth === null ? request : { ...request, userId: auth.id }),
-          },
-        },
       },
     },
 
@@ -145,7 +127,7 @@ export default defineConfig({
           },
           access: {
             read: true, // for everyone who may open the club
-            insert: (auth, _member, { instanceId }) => isFounder(auth, instanceId ?? ""), // the founder invites
+            insert: (auth, _member, { instanceId }) => isFounder(auth, instanceId ?? ""), // others by an invitation
             update: (auth, member, next) => member.userId === auth?.id && next.userId === member.userId,
             delete: (auth, member, { instanceId }) => member.userId === auth?.id || isFounder(auth, instanceId ?? ""),
             upsert: "matching",
@@ -193,7 +175,38 @@ export default defineConfig({
     },
   },
 
-  auth: { anonymous: true },
+  // The pages for signing in, the account and invitations are the server's own, at /auth.
+  auth: {
+    anonymous: true,
+    magicLink: true,
+    mfa: { totp: true },
+    pages: { name: "Film club", accent: "#b3362b", home: "/", pictures: "avatars" },
+    mail: {
+      templates: {
+        invite: { subject: "{{inviter}} invites you to {{data.name}}", text: "{{link}}", button: "Join {{data.name}}" },
+      },
+    },
+    hooks: {
+      // Whoever accepts is a member. It may run again.
+      async afterAccept({ id, displayName }, { data }, app) {
+        const members = app.db("clubs", String(data["club"])).table("members");
+        if ((await members.where("userId", "==", id).first()) !== null) return;
+        await members.insert({ userId: id, nickname: displayName?.slice(0, 40) || "Somebody" });
+      },
+    },
+  },
+  routes: (api) =>
+    api.post(
+      "/clubs/:id/invitations",
+      async ({ auth, params, body, app }) => {
+        const club = await app.db("shared").table("clubs").get(params.id);
+        if (auth === null || club === null || !isFounder(auth, params.id))
+          throw new Refusal("Founders invite", { status: 403 });
+        await app.users.invite(body.email, { data: { club: params.id, name: club["name"] }, invitedBy: auth.id });
+        return { ok: true };
+      },
+      { body: t.Object({ email: t.String() }) },
+    ),
 
   // These three are for the club's own servers: they take the service key.
   kv: { settings: {} },

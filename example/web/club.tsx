@@ -1,10 +1,7 @@
 import type { User } from "platform/client";
-import { useAuth, useLive, useRecord } from "platform/react";
-import { clubDatabase, shared } from "./client.ts";
+import { AccountButton, useAuth, useLive, useRecord } from "platform/react";
+import { client, clubDatabase, shared } from "./client.ts";
 import { Form, Status } from "./parts.tsx";
-import { Link } from "./router.tsx";
-
-const requests = shared.table("requests");
 
 export function ClubPage({ id }: { id: string }) {
   const { user } = useAuth();
@@ -12,7 +9,7 @@ export function ClubPage({ id }: { id: string }) {
   if (user === null || user.isAnonymous) {
     return (
       <p className="status">
-        <Link to="/account">Sign in</Link> to visit a club.
+        <AccountButton className="quiet" /> to visit a club.
       </p>
     );
   }
@@ -24,12 +21,12 @@ export function ClubPage({ id }: { id: string }) {
   );
 }
 
-/** Content of a club. Users without access get the status `denied`, until the founder admits them. */
+/** Content of a club. Users without access get the status `denied`, until they accept an invitation. */
 function Inside({ id, user }: { id: string; user: User }) {
   const club = clubDatabase(id);
   const { items: members, status } = useLive(club.table("members").sort("nickname"));
   const isFounder = id.startsWith(user.id);
-  if (status === "denied") return <AskToJoin id={id} user={user} />;
+  if (status === "denied") return <p className="status">This club is private. Its founder can invite you.</p>;
   if (status === "loading") return <Status status={status} />;
   const nameOf = (userId: string | null) =>
     members.find((member) => member.userId === userId)?.nickname ??
@@ -53,40 +50,20 @@ function Inside({ id, user }: { id: string; user: User }) {
           </li>
         ))}
       </ul>
-      {isFounder && <Requests id={id} />}
+      {isFounder && (
+        <Form className="line" onSend={({ email = "" }) => invite(id, email)}>
+          <input name="email" type="email" required placeholder="Invite by email" aria-label="Invite by email" />
+          <button type="submit">Invite</button>
+        </Form>
+      )}
       <Messages id={id} userId={user.id} nameOf={nameOf} />
     </>
   );
 }
 
-function AskToJoin({ id, user }: { id: string; user: User }) {
-  const { items } = useLive(requests.where("club", "==", id).where("userId", "==", user.id));
-  if (items.length > 0) return <p className="status">You have asked. The door opens when the founder lets you in.</p>;
-  const ask = () => requests.insert({ club: id, nickname: user.displayName ?? "Somebody" });
-  return (
-    <>
-      <p>This club is private.</p>
-      <button type="button" onClick={() => void ask()}>
-        Ask to join
-      </button>
-    </>
-  );
-}
-
-function Requests({ id }: { id: string }) {
-  const { items } = useLive(requests.where("club", "==", id).sort("createdAt"));
-  async function letIn({ id: request, userId, nickname }: (typeof items)[number]) {
-    if (userId !== null) await clubDatabase(id).table("members").insert({ userId, nickname });
-    await requests.delete(request);
-  }
-  return items.map((request) => (
-    <p key={request.id} className="request">
-      <span>{request.nickname} asks to join.</span>
-      <button type="button" onClick={() => void letIn(request)}>
-        Let in
-      </button>
-    </p>
-  ));
+async function invite(id: string, email: string) {
+  const { error } = await client.functions.clubs({ id }).invitations.post({ email });
+  if (error !== null) throw error;
 }
 
 interface MessagesProps {

@@ -1,4 +1,4 @@
-import { useAuth, useLive } from "platform/react";
+import { AccountButton, useAuth, useLive } from "platform/react";
 import { shared } from "./client.ts";
 import { Form, Status } from "./parts.tsx";
 import { Link, navigate } from "./router.tsx";
@@ -24,7 +24,7 @@ export function ClubsPage() {
   return (
     <section className="narrow">
       <h1>Clubs</h1>
-      <p>A club is private: its founder lets others in.</p>
+      <p>A club is private: its founder invites others.</p>
       <Status status={status} />
       <ul className="rows">
         {items.map(({ id, name, ownerId }) => (
@@ -43,7 +43,7 @@ export function ClubsPage() {
         </Form>
       ) : (
         <p>
-          <Link to="/account">Sign in</Link> to found one.
+          <AccountButton className="quiet" /> to found one.
         </p>
       )}
     </section>

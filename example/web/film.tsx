@@ -1,7 +1,6 @@
-import { useAuth, useLive, useRecord, useUpload } from "platform/react";
+import { AccountButton, useAuth, useLive, useRecord, useUpload } from "platform/react";
 import { client, type Film, shared } from "./client.ts";
 import { Form, Poster, Status } from "./parts.tsx";
-import { Link } from "./router.tsx";
 
 export function FilmPage({ id }: { id: string }) {
   const { record: film, status } = useRecord(shared.table("films"), id);
@@ -91,7 +90,7 @@ function Reviews({ film }: { film: Film }) {
       <h2>Reviews</h2>
       {user === null || user.isAnonymous ? (
         <p>
-          <Link to="/account">Sign in</Link> to write one.
+          <AccountButton className="quiet" /> to write one.
         </p>
       ) : (
         own === undefined && (

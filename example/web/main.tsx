@@ -1,6 +1,5 @@
-import { PlatformProvider, useAuth } from "platform/react";
+import { AccountButton, PlatformProvider } from "platform/react";
 import { createRoot } from "react-dom/client";
-import { AccountPage } from "./account.tsx";
 import { client } from "./client.ts";
 import { ClubPage } from "./club.tsx";
 import { ClubsPage } from "./clubs.tsx";
@@ -19,7 +18,6 @@ const PAGES = [
 
 function App() {
   const [page = "", id] = usePath();
-  const { user } = useAuth();
   return (
     <>
       <header>
@@ -33,9 +31,7 @@ function App() {
             </Link>
           ))}
         </nav>
-        <Link to="/account" className="account" isCurrent={page === "account"}>
-          {user === null ? "Sign in" : (user.displayName ?? "Guest")}
-        </Link>
+        <AccountButton className="account quiet" />
       </header>
       <main>
         <Page page={page} id={id} />
@@ -49,7 +45,6 @@ function Page({ page, id }: { page: string; id: string | undefined }) {
   if (page === "list") return <WatchListPage />;
   if (page === "clubs") return id === undefined ? <ClubsPage /> : <ClubPage key={id} id={id} />;
   if (page === "lounge") return <LoungePage />;
-  if (page === "account") return <AccountPage />;
   return <FilmsPage />;
 }
 

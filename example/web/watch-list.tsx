@@ -1,14 +1,13 @@
-import { useAuth, useLive } from "platform/react";
+import { AccountButton, useAuth, useLive } from "platform/react";
 import { shared } from "./client.ts";
 import { FilmCard, Status } from "./parts.tsx";
-import { Link } from "./router.tsx";
 
 export function WatchListPage() {
   const { user } = useAuth();
   if (user === null || user.isAnonymous) {
     return (
       <p className="status">
-        <Link to="/account">Sign in</Link> to keep a list of films to watch.
+        <AccountButton className="quiet" /> to keep a list of films to watch.
       </p>
     );
   }

@@ -5,6 +5,7 @@ import { fileURLToPath } from "node:url";
 import type { Page } from "playwright-core";
 import { readFilms } from "../../example/films.ts";
 import { PAGES_BUILD } from "../../example/web/build.ts";
+import { lastMail } from "../http/auth/auth-support.ts";
 import { testBrowser } from "../support/browser.ts";
 import { type TestPlatform, testPlatform } from "../support/index.ts";
 
@@ -44,13 +45,14 @@ async function visitor(name: string, viewport = { width: 1200, height: 860 }) {
   const profile = await openProfile({ viewport });
   const email = `${name.toLowerCase()}-${++people}@example.com`;
   const { page } = profile;
-  await page.goto(`${platform.url}/account`);
-  await page.getByRole("button", { name: "I am new here" }).click();
+  await page.goto(platform.url);
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.getByRole("link", { name: "Sign up" }).click();
   await page.getByLabel("Name").fill(name);
   await page.getByLabel("Email").fill(email);
   await page.getByLabel("Password").fill(PASSWORD);
   await page.getByRole("button", { name: "Sign up" }).click();
-  await page.getByRole("link", { name }).waitFor();
+  await page.getByRole("button", { name }).waitFor();
   return { ...profile, email };
 }
 
@@ -102,21 +104,18 @@ browserTest("a review and a watch list are there in every tab, and for those who
   expect([...problems, ...reader.problems]).toEqual([]);
 });
 
-browserTest("a wrong password is told, and signing out is seen in every tab", async () => {
+browserTest("signing out on the account page is seen in every tab", async () => {
   const { context, page, email } = await visitor("Cleo");
   const second = await context.newPage();
   await second.goto(platform.url);
-  await second.getByRole("link", { name: "Cleo" }).waitFor();
-  await open(page, "Cleo");
-  await page.getByRole("button", { name: "Sign out" }).click();
-  await second.getByRole("link", { name: "Sign in" }).waitFor();
-  await page.getByLabel("Email").fill(email);
-  await page.getByLabel("Password").fill("wrong horse battery");
-  await page.getByRole("button", { name: "Sign in" }).click();
-  await page.getByRole("alert").waitFor();
+  await second.getByRole("button", { name: "Cleo" }).click();
+  await second.getByRole("button", { name: "Open the account" }).click();
+  await second.getByText(email).first().waitFor();
+  await second.getByRole("button", { name: "Sign out" }).click();
+  await page.getByRole("button", { name: "Sign in" }).waitFor();
 });
 
-browserTest("a club lets in whom its founder lets in, and nobody else", async () => {
+browserTest("a club has whom its founder invites by mail, and nobody else", async () => {
   const ann = await visitor("Ann");
   const ben = await visitor("Ben", PHONE);
   await open(ann.page, "Clubs");
@@ -125,16 +124,25 @@ browserTest("a club lets in whom its founder lets in, and nobody else", async ()
   await send(ann.page, "Write to the club", "Friday, eight o'clock?", "Send");
   await open(ben.page, "Clubs");
   await ben.page.getByRole("link", { name: "Film noir" }).click();
-  await ben.page.getByRole("button", { name: "Ask to join" }).click();
-  await ben.page.getByText("You have asked.").waitFor();
+  await ben.page.getByText("This club is private.").waitFor();
   expect(await ben.page.getByText("Friday, eight").count()).toBe(0);
-  await ann.page.getByText("Ben asks to join.").waitFor();
-  await ann.page.getByRole("button", { name: "Let in" }).click();
+  const invited = ann.page.waitForResponse(/\/invitations$/);
+  await send(ann.page, "Invite by email", ben.email, "Invite");
+  expect((await invited).status()).toBe(200);
+  const { subject, link = "" } = lastMail(platform, ben.email);
+  expect(subject).toBe("Ann invites you to Film noir");
+  const other = await ben.context.newPage();
+  await other.goto(link);
+  await other.getByLabel("Email").fill(ben.email);
+  await other.getByLabel("Password").fill(PASSWORD);
+  await other.getByRole("button", { name: "Sign in", exact: true }).click();
+  await other.getByRole("button", { name: "Accept" }).click();
+  await other.waitForURL(`${platform.url}/`);
   await ben.page.getByText("Friday, eight o'clock?").waitFor();
   await send(ben.page, "Write to the club", "I bring the popcorn", "Send");
   await ann.page.getByText("I bring the popcorn").waitFor();
   await ann.page.getByRole("button", { name: "Remove Ben" }).click();
-  await ben.page.getByRole("button", { name: "Ask to join" }).waitFor();
+  await ben.page.getByText("This club is private.").waitFor();
   expect(await ben.page.getByText("popcorn").count()).toBe(0);
 });
 
@@ -199,7 +207,7 @@ for (const colorScheme of ["light", "dark"] as const) {
     const { page } = await visitor("Dora", PHONE);
     await page.emulateMedia({ colorScheme });
     const film = await page.locator(".card").first().getAttribute("href");
-    for (const path of ["/", film ?? "", "/list", "/clubs", "/lounge", "/account"]) {
+    for (const path of ["/", film ?? "", "/list", "/clubs", "/lounge"]) {
       await page.goto(platform.url + path);
       await page.locator("main :is(h1, .card)").first().waitFor();
       expect([path, await page.evaluate("document.documentElement.scrollWidth")]).toEqual([path, PHONE.width]);

@@ -10,6 +10,8 @@ import {
   type TestPlatform,
   testPlatform,
 } from "../../support/index.ts";
+import { until } from "../../support/until.ts";
+import { mailedToken } from "../auth/auth-support.ts";
 
 // The film club of platform.config.ts does what its comments say.
 
@@ -110,7 +112,7 @@ test("a club belongs to its founder and the invited members", async () => {
   expect((await guest.get(`${tables}/messages`)).status).toBe(403);
 });
 
-test("a watch list is its owner's, and members ask to be let into a club", async () => {
+test("a watch list is its owner's, and a club has the members whom its founder invites", async () => {
   const film = await addFilm("Brazil");
   const list = "/api/db/shared/tables/watchlist";
   const entry = await ann.post<{ id: string }>(list, { film, ownerId: ben.id });
@@ -124,13 +126,19 @@ test("a watch list is its owner's, and members ask to be let into a club", async
   const club = { id: `${ann.id}-musicals`, name: "Musicals" };
   expect((await ben.post(clubs, club)).status).toBe(403);
   expect((await ann.post(clubs, club)).body).toMatchObject({ ownerId: ann.id });
-  const requests = "/api/db/shared/tables/requests";
-  const request = await ben.post<{ id: string }>(requests, { club: club.id, nickname: "Ben", userId: ann.id });
-  expect(request.body).toMatchObject({ userId: ben.id });
-  const guest = await signIn(platform);
-  expect((await guest.delete(`${requests}/${request.body.id}`)).status).toBe(403);
-  expect((await ann.delete(`${requests}/${request.body.id}`)).status).toBe(200);
-  expect((await guest.delete(`${clubs}/${club.id}`)).status).toBe(403);
+  const [{ email = "" } = {}] = [(await ben.get<{ user: { email: string } }>("/api/auth/me")).body.user];
+  const invitations = `/api/functions/clubs/${club.id}/invitations`;
+  expect((await ben.post(invitations, { email })).status).toBe(403);
+  expect((await ann.post(invitations, { email })).status).toBe(200);
+  const messages = `/api/db/clubs/${club.id}/tables/messages`;
+  await ann.post(messages, { text: "Curtain up" });
+  expect((await ben.get(messages)).status).toBe(403);
+  const token = mailedToken(platform, email);
+  expect((await ann.post("/api/auth/accept-invite", { token })).status).toBe(403);
+  expect((await ben.post("/api/auth/accept-invite", { token })).status).toBe(200);
+  await until("ben is a member", async () => (await ben.get(messages)).status === 200);
+  expect((await ben.get<ListAnswer>(messages)).body.items).toMatchObject([{ text: "Curtain up" }]);
+  expect((await ben.delete(`${clubs}/${club.id}`)).status).toBe(403);
 });
 
 test("posters are public, avatars are their owner's", async () => {
