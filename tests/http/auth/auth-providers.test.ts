@@ -13,6 +13,12 @@ interface Fake {
   query?: Record<string, string>;
   /** The token endpoint, as `host/path`. */
   token: string;
+  /** Where tokens are refreshed, where that is elsewhere. */
+  refresh?: string;
+  /** What asks for a refresh token at the address to which the browser is sent; false: the provider has none. */
+  offline?: Record<string, string> | false;
+  /** Further members of the form that refreshes. */
+  refreshForm?: Record<string, string>;
   /** Way in which the client proves itself there. */
   secret: "header" | "form";
   /** Further members of the form there. */
@@ -46,6 +52,7 @@ const FAKES = {
   google: oidc("https://accounts.google.com", "accounts.google.com/.well-known/openid-configuration", {
     authorize: "https://accounts.google.com/o/oauth2/v2/auth",
     query: { scope: "openid email profile" },
+    offline: { access_type: "offline", prompt: "consent" },
     token: "oauth2.googleapis.com/token",
     secret: "form",
     pkce: true,
@@ -84,6 +91,7 @@ const FAKES = {
     "login.microsoftonline.com/common/v2.0/.well-known/openid-configuration",
     {
       authorize: "https://login.microsoftonline.com/common/oauth2/v2.0/authorize",
+      offline: { scope: "openid email profile offline_access" },
       token: "login.microsoftonline.com/common/oauth2/v2.0/token",
       secret: "form",
       pkce: true,
@@ -101,6 +109,7 @@ const FAKES = {
   ),
   linkedin: oidc("https://www.linkedin.com/oauth", "www.linkedin.com/oauth/.well-known/openid-configuration", {
     authorize: "https://www.linkedin.com/oauth/v2/authorization",
+    offline: false,
     token: "www.linkedin.com/oauth/v2/accessToken",
     secret: "form",
     pkce: false,
@@ -110,6 +119,7 @@ const FAKES = {
   }),
   slack: oidc("https://slack.com", "slack.com/.well-known/openid-configuration", {
     authorize: "https://slack.com/openid/connect/authorize",
+    offline: false,
     token: "slack.com/api/openid.connect.token",
     secret: "form",
     pkce: false,
@@ -139,6 +149,7 @@ const FAKES = {
   }),
   salesforce: oidc("https://login.salesforce.com", "login.salesforce.com/.well-known/openid-configuration", {
     authorize: "https://login.salesforce.com/services/oauth2/authorize",
+    offline: { scope: "openid email profile refresh_token" },
     token: "login.salesforce.com/services/oauth2/token",
     secret: "header",
     pkce: true,
@@ -149,14 +160,16 @@ const FAKES = {
   github: {
     authorize: "https://github.com/login/oauth/authorize",
     query: { scope: "read:user user:email" },
+    offline: false,
     token: "github.com/login/oauth/access_token",
     secret: "form",
     pkce: true,
     api: {
-      "GET api.github.com/user": { id: 583, login: "octocat", name: null, avatar_url: "https://a/583" },
+      // The address is private: `user` has none.
+      "GET api.github.com/user": { id: 583, login: "octocat", name: null, email: null, avatar_url: "https://a/583" },
       "GET api.github.com/user/emails": [
-        { email: "second@example.com", primary: false, verified: true },
-        { email: "GitHub@example.com", primary: true, verified: true },
+        { email: "583+octocat@users.noreply.github.com", primary: false, verified: true, visibility: null },
+        { email: "GitHub@example.com", primary: true, verified: true, visibility: "private" },
       ],
     },
     user: { email: "github@example.com", verified: true, name: "octocat", picture: "https://a/583" },
@@ -186,6 +199,7 @@ const FAKES = {
   facebook: {
     authorize: "https://www.facebook.com/v23.0/dialog/oauth",
     query: { scope: "email,public_profile" },
+    offline: false,
     token: "graph.facebook.com/v23.0/oauth/access_token",
     secret: "form",
     pkce: true,
@@ -201,6 +215,7 @@ const FAKES = {
   },
   x: {
     authorize: "https://x.com/i/oauth2/authorize",
+    offline: { scope: "users.read tweet.read users.email offline.access" },
     token: "api.x.com/2/oauth2/token",
     secret: "header",
     pkce: true,
@@ -323,6 +338,7 @@ const FAKES = {
   },
   dropbox: {
     authorize: "https://www.dropbox.com/oauth2/authorize",
+    offline: { token_access_type: "offline" },
     token: "api.dropboxapi.com/oauth2/token",
     secret: "form",
     pkce: true,
@@ -340,6 +356,7 @@ const FAKES = {
   figma: {
     authorize: "https://www.figma.com/oauth",
     token: "api.figma.com/v1/oauth/token",
+    refresh: "api.figma.com/v1/oauth/refresh",
     secret: "header",
     pkce: true,
     api: { "GET api.figma.com/v1/me": { id: "2171", handle: "Fig", img_url: "https://f/p", email: "fig@example.com" } },
@@ -363,6 +380,7 @@ const FAKES = {
   },
   reddit: {
     authorize: "https://www.reddit.com/api/v1/authorize",
+    offline: { duration: "permanent" },
     token: "www.reddit.com/api/v1/access_token",
     secret: "header",
     pkce: false,
@@ -397,6 +415,7 @@ const FAKES = {
   vk: {
     authorize: "https://id.vk.com/authorize",
     token: "id.vk.com/oauth2/auth",
+    refreshForm: { device_id: "the device" },
     secret: "form",
     pkce: true,
     callback: { device_id: "the device" },
@@ -434,6 +453,7 @@ const FAKES = {
   atlassian: {
     authorize: "https://auth.atlassian.com/authorize",
     query: { audience: "api.atlassian.com", scope: "read:me" },
+    offline: { scope: "read:me offline_access" },
     token: "auth.atlassian.com/oauth/token",
     secret: "form",
     pkce: false,
@@ -502,14 +522,14 @@ const OWN_CONFIG = `{ clientId: "id of own", clientSecret: "secret of own",
   userInfoUrl: "https://accounts.own.example/me", scopes: ["who"],
   profile: (raw) => ({ id: String(raw.number ?? ""), email: raw.mail, emailVerified: raw.sure, name: raw.call }) }`;
 
+const configOf = (name: string) =>
+  name === "apple" ? APPLE : { clientId: `id of ${name}`, clientSecret: `secret of ${name}` };
+
 let world: OAuthWorld;
 let platform: TestPlatform;
 beforeAll(async () => {
   world = await startOAuthWorld([...HOSTS]);
-  const declared = NAMES.map((name) => {
-    const config = name === "apple" ? APPLE : { clientId: `id of ${name}`, clientSecret: `secret of ${name}` };
-    return `${name}: ${JSON.stringify(config)}`;
-  });
+  const declared = NAMES.map((name) => `${name}: ${JSON.stringify(configOf(name))}`);
   platform = await testPlatform({
     env: world.env,
     config: `{
@@ -523,10 +543,16 @@ afterAll(async () => {
   world.stop();
 });
 
-/** Answers of the world for one provider; what comes back at the callback is `code=right`. */
-function play(name: string, fake: Fake, nonce: () => string | null): void {
+/** Answers of the world for one provider; what comes back at the callback is `code=right`. `refresh` answers another grant. */
+function play(
+  name: string,
+  fake: Fake,
+  nonce: () => string | null,
+  refresh: (sent: Sent) => unknown = () => null,
+): void {
   const clientId = `id of ${name}`;
   const token = async (sent: Sent) => {
+    if (sent.form.get("grant_type") !== "authorization_code") return refresh(sent);
     const { iss = fake.issuer, ...claims } = fake.claims ?? {};
     const now = Math.floor(Date.now() / 1000);
     const nonceOf = nonce();
@@ -559,6 +585,7 @@ function play(name: string, fake: Fake, nonce: () => string | null): void {
   };
   world.answers({
     [`POST ${fake.token}`]: token,
+    ...(fake.refresh === undefined ? {} : { [`POST ${fake.refresh}`]: refresh }),
     ...(fake.discovery === undefined ? {} : { [`GET ${fake.discovery}`]: () => metadata }),
     [`GET ${hostOf(fake.token)}/test-keys`]: () => world.keys,
     ...Object.fromEntries(api),
@@ -566,29 +593,34 @@ function play(name: string, fake: Fake, nonce: () => string | null): void {
 }
 
 /** Begins a sign-in. Returns the address of the provider. */
-async function begin(name: string, query = ""): Promise<URL> {
+async function begin(name: string, query = "", at = platform): Promise<URL> {
   const redirect = encodeURIComponent("https://app.example.com/welcome");
-  const response = await platform.fetch(`/api/auth/oauth/${name}?redirect_url=${redirect}${query}`);
+  const response = await at.fetch(`/api/auth/oauth/${name}?redirect_url=${redirect}${query}`);
   expect(response.status).toBe(302);
   return new URL(response.headers.get("location") ?? "");
 }
 
 /** Comes back from a provider, by a form where it posts. */
-async function comeBack(name: string, at: URL, further: Record<string, string> = {}): Promise<Response> {
+async function comeBack(
+  name: string,
+  at: URL,
+  further: Record<string, string> = {},
+  server = platform,
+): Promise<Response> {
   const query = new URLSearchParams({ code: "right", state: at.searchParams.get("state") ?? "", ...further });
   const callback = `/api/auth/oauth/${name}/callback`;
-  if (at.searchParams.get("response_mode") !== "form_post") return platform.fetch(`${callback}?${query}`);
-  const posted = await platform.fetch(callback, { method: "POST", body: query });
+  if (at.searchParams.get("response_mode") !== "form_post") return server.fetch(`${callback}?${query}`);
+  const posted = await server.fetch(callback, { method: "POST", body: query });
   expect(posted.status).toBe(303);
   const { pathname, search } = new URL(posted.headers.get("location") ?? "");
-  return platform.fetch(pathname + search);
+  return server.fetch(pathname + search);
 }
 
 const fragmentOf = (response: Response) =>
   new URLSearchParams(new URL(response.headers.get("location") ?? "").hash.slice(1));
 
-async function meOf(accessToken: string | null) {
-  const me = await platform.as(accessToken ?? "").get<{ user: Record<string, unknown> }>("/api/auth/me");
+async function meOf(accessToken: string | null, at = platform) {
+  const me = await at.as(accessToken ?? "").get<{ user: Record<string, unknown> }>("/api/auth/me");
   expect(me.status).toBe(200);
   return me.body.user;
 }
@@ -748,4 +780,138 @@ test("[AU304] an app that begins with a challenge gets a code, which its verifie
   const stolen = await arrive();
   expect((await redeem(stolen, pkce().verifier)).status).toBe(400);
   expect((await redeem(stolen, verifier)).status).toBe(400);
+});
+
+/** Parameters that are other ones each time, and those of the callback. */
+const CHANGING = ["state", "nonce", "code_challenge", "redirect_uri"];
+const steady = ({ searchParams }: URL) =>
+  Object.fromEntries([...searchParams].filter(([name]) => !CHANGING.includes(name)));
+
+test("[AU446] [AU447] each provider is asked for a refresh token as it documents, and refreshes where it does", async () => {
+  const declared = NAMES.map((name) => `${name}: ${JSON.stringify({ ...configOf(name), keepTokens: true })}`);
+  const keeping = await testPlatform({
+    env: world.env,
+    config: `import { defineConfig } from "platform";
+export default defineConfig({
+  auth: { redirectUrls: ["https://app.example.com/*"], oauth: { ${declared.join(", ")} } },
+  routes: (api) => api.get("/token/:id/:provider", async ({ params, app }) => ({ token: await app.users.providerToken(params.id, params.provider) })),
+  rateLimits: { auth: { requests: 100000, window: 60 }, signup: { requests: 100000, window: 60 } },
+});
+`,
+  });
+  try {
+    for (const name of NAMES) {
+      const fake = fakeOf(name);
+      const { offline = {} } = fake;
+      let nonce: string | null = null;
+      const refresh = ({ form }: Sent) =>
+        form.get("refresh_token") === "again"
+          ? { access_token: "fresh", expires_in: 3_600, token_type: "bearer" }
+          : { error: "invalid_grant" };
+      const granted = { expires_in: 30, ...fake.granted, ...(offline === false ? {} : { refresh_token: "again" }) };
+      play(name, { ...fake, granted }, () => nonce, refresh);
+      const at = await begin(name, "", keeping);
+      nonce = at.searchParams.get("nonce");
+      // Nothing but that: a provider may refuse a scope that it does not know.
+      expect([name, steady(at)]).toEqual([name, { ...steady(await begin(name)), ...offline }]);
+      const back = await comeBack(name, at, fake.callback, keeping);
+      const { id } = await meOf(fragmentOf(back).get("access_token"), keeping);
+      const { body } = await keeping.service.get(`/api/functions/token/${id}/${name}`);
+      const token = offline === false ? null : { accessToken: "fresh", expiresAt: expect.any(String) };
+      expect([name, body]).toEqual([name, { token }]);
+      const asked = world.sent.filter(({ form }) => form.get("grant_type") === "refresh_token");
+      expect([name, asked.map(({ url }) => url)]).toEqual([
+        name,
+        offline === false ? [] : [fake.refresh ?? fake.token],
+      ]);
+      for (const { headers, form } of asked) {
+        expect(Object.fromEntries(form)).toMatchObject({ refresh_token: "again", ...fake.refreshForm });
+        expect([name, headers.get("authorization") !== null]).toEqual([name, fake.secret === "header"]);
+      }
+    }
+  } finally {
+    await keeping.stop();
+  }
+}, 60_000);
+
+test("[AU301] Apple gives the name at the first sign-in alone, and a later one changes nothing", async () => {
+  const fake = fakeOf("apple");
+  const email = `${crypto.randomUUID()}@privaterelay.appleid.com`;
+  const claims = { ...fake.claims, sub: crypto.randomUUID(), email, is_private_email: "true" };
+  const visit = async (callback?: Record<string, string>) => {
+    let nonce: string | null = null;
+    play("apple", { ...fake, claims }, () => nonce);
+    const at = await begin("apple");
+    nonce = at.searchParams.get("nonce");
+    const { id, displayName } = await meOf(fragmentOf(await comeBack("apple", at, callback)).get("access_token"));
+    return { id, displayName };
+  };
+  const named = (firstName: string) => ({ user: JSON.stringify({ name: { firstName, lastName: "Le" } }) });
+  const first = await visit(named("Ap"));
+  expect(first.displayName).toBe("Ap Le");
+  expect(await visit()).toEqual(first);
+  expect(await visit(named("Forged"))).toEqual(first);
+});
+
+test("[AU300] GitHub answers a refused code with 200: there is no sign-in, and no account", async () => {
+  const error = { error: "bad_verification_code", error_description: "The code passed is incorrect or expired." };
+  play("github", FAKES.github, () => null);
+  const at = await begin("github");
+  world.answers({ [`POST ${FAKES.github.token}`]: () => error });
+  expect((await comeBack("github", at)).status).toBe(400);
+  expect(world.sent.map(({ url }) => url)).toEqual([FAKES.github.token]);
+});
+
+test("[AU302] GitHub: a private address that is primary and not verified is none", async () => {
+  const user = { id: 777, login: "other", name: null, email: null, avatar_url: null };
+  const emails = [
+    { email: `${crypto.randomUUID()}@example.com`, primary: true, verified: false, visibility: "private" },
+  ];
+  const api = { "GET api.github.com/user": user, "GET api.github.com/user/emails": emails };
+  play("github", { ...FAKES.github, api }, () => null);
+  const response = await comeBack("github", await begin("github"));
+  expect(await meOf(fragmentOf(response).get("access_token"))).toMatchObject({ email: null, displayName: "other" });
+});
+
+const TENANT = "72f988bf-86f1-41af-91ab-2d7cd011db47";
+test.each([
+  ["organizations", "{tenantid}"],
+  ["consumers", "9188040d-6c67-4c5b-b112-36a304b66dad"],
+  ["contoso.onmicrosoft.com", TENANT],
+  [TENANT, TENANT],
+])("[AU300] Microsoft: the tenant %s, whose metadata name the issuer %s", async (tenant, named) => {
+  const fake = fakeOf("microsoft");
+  const id = named === "{tenantid}" ? TENANT : named;
+  const issuerOf = (part: string) => `https://login.microsoftonline.com/${part}/v2.0`;
+  const at = (part: string) => part.replace("/common/", `/${tenant}/`);
+  const ofTenant = (part: string): Fake => ({
+    ...fake,
+    issuer: issuerOf(named),
+    authorize: at(fake.authorize),
+    token: at(fake.token),
+    discovery: at(fake.discovery ?? ""),
+    claims: { ...fake.claims, sub: `of ${tenant}`, email: "t@example.com", tid: part, iss: issuerOf(part) },
+  });
+  const one = await testPlatform({
+    env: world.env,
+    config: {
+      auth: { redirectUrls: ["https://app.example.com/*"], oauth: { microsoft: { ...configOf("microsoft"), tenant } } },
+    },
+  });
+  try {
+    const visit = async (part: string) => {
+      let nonce: string | null = null;
+      play("microsoft", ofTenant(part), () => nonce);
+      const begun = await begin("microsoft", "", one);
+      nonce = begun.searchParams.get("nonce");
+      expect(begun.origin + begun.pathname).toBe(at(fake.authorize));
+      return comeBack("microsoft", begun, {}, one);
+    };
+    const back = await visit(id);
+    expect(await meOf(fragmentOf(back).get("access_token"), one)).toMatchObject({ email: "t@example.com" });
+    // A token of another tenant is taken where any may sign in, and nowhere else.
+    expect((await visit("11111111-1111-1111-1111-111111111111")).status).toBe(named === "{tenantid}" ? 302 : 400);
+  } finally {
+    await one.stop();
+  }
 });

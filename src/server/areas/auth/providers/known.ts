@@ -54,6 +54,8 @@ export interface ProfileRequest {
 export interface PlainRow {
   authorize: string;
   token: string;
+  /** Where tokens are refreshed; the token endpoint by default. */
+  refresh?: string;
   scopes: readonly string[];
   /** Separator of scopes; a space by default. */
   separator?: string;
@@ -67,6 +69,8 @@ export interface PlainRow {
   hasPkce?: boolean;
   /** Parameters of the callback that the token endpoint wants as well. */
   passedOn?: readonly string[];
+  /** Parameters of the callback that a refresh wants as well. */
+  refreshWith?: readonly string[];
   requests(granted: Granted): readonly ProfileRequest[];
   /** Reads the answers, in the order of the requests. */
   read(...answers: readonly unknown[]): RawProfile;
@@ -85,7 +89,8 @@ const OIDC = {
     // A refresh token comes with a consent alone.
     offline: { parameters: { access_type: "offline", prompt: "consent" } },
   },
-  gitlab: { issuer: "https://gitlab.com", scopes: ["openid", "email", "profile"] },
+  // It gives a refresh token to everybody, and refuses the scope that asks for one.
+  gitlab: { issuer: "https://gitlab.com", scopes: ["openid", "email", "profile"], offline: {} },
   // With scopes, the answer comes as a form that the user's browser posts.
   apple: {
     issuer: "https://appleid.apple.com",
@@ -307,6 +312,7 @@ const PLAIN = {
   figma: {
     authorize: "https://www.figma.com/oauth",
     token: "https://api.figma.com/v1/oauth/token",
+    refresh: "https://api.figma.com/v1/oauth/refresh",
     scopes: ["current_user:read"],
     secretIn: "header",
     requests: from("https://api.figma.com/v1/me"),
@@ -376,6 +382,7 @@ const PLAIN = {
     token: "https://id.vk.com/oauth2/auth",
     scopes: ["vkid.personal_info", "email"],
     passedOn: ["device_id", "state"],
+    refreshWith: ["device_id", "state"],
     requests: ({ accessToken, clientId }) => [
       {
         url: "https://id.vk.com/oauth2/user_info",
@@ -408,6 +415,7 @@ const PLAIN = {
   atlassian: {
     authorize: "https://auth.atlassian.com/authorize",
     token: "https://auth.atlassian.com/oauth/token",
+    offline: { scopes: ["offline_access"] },
     scopes: ["read:me"],
     parameters: { audience: "api.atlassian.com", prompt: "consent" },
     hasPkce: false,

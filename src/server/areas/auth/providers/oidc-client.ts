@@ -92,7 +92,7 @@ export function createOidcClient(config: OAuthProvider, row: OidcRow, now: () =>
       const described = await fetchUserInfo(configuration, tokens.access_token, claims.sub);
       return { ...profileFrom(claims.sub, described), ...kept };
     },
-    refresh: async (refreshToken) => refreshed(await configure(), refreshToken, now),
+    refresh: async (tokens) => refreshed(await configure(), tokens, now),
     async tokenProfile(idToken): Promise<TokenProfile> {
       const { issuer, jwks_uri: keysUrl } = (await configure()).serverMetadata();
       if (keysUrl === undefined) throw new Error("the provider publishes no keys");

@@ -24,16 +24,20 @@ export function createPlainClient(config: OAuthProvider, row: PlainRow, now: () 
   const offline = offlineOf(config, row);
   const secret = config.clientSecret ?? "";
   const { hasPkce = true, clientIdName, separator = " ", passedOn = [] } = row;
-  const metadata = {
-    issuer: new URL(row.authorize).origin,
-    authorization_endpoint: row.authorize,
-    token_endpoint: row.token,
-  };
   const authentication = row.secretIn === "header" ? ClientSecretBasic(secret) : secretInForm(secret, clientIdName);
-  const configuration = new Configuration(metadata, config.clientId, undefined, authentication);
-  configuration.timeout = PROVIDER_TIMEOUT_SECONDS;
-  configuration[customFetch] = tokenFetch(() => row.token, SET_ASIDE);
-  if (LOOPBACK.has(new URL(row.token).hostname)) allowInsecureRequests(configuration);
+  const configurationFor = (tokenEndpoint: string): Configuration => {
+    const metadata = {
+      issuer: new URL(row.authorize).origin,
+      authorization_endpoint: row.authorize,
+      token_endpoint: tokenEndpoint,
+    };
+    const made = new Configuration(metadata, config.clientId, undefined, authentication);
+    made.timeout = PROVIDER_TIMEOUT_SECONDS;
+    made[customFetch] = tokenFetch(() => tokenEndpoint, SET_ASIDE);
+    if (LOOPBACK.has(new URL(tokenEndpoint).hostname)) allowInsecureRequests(made);
+    return made;
+  };
+  const configuration = configurationFor(row.token);
 
   const ask = async (accessToken: string, { url, method = "GET", headers, form }: ProfileRequest): Promise<unknown> => {
     const all = new Headers({ accept: "application/json", "user-agent": "platform", ...headers });
@@ -71,9 +75,13 @@ export function createPlainClient(config: OAuthProvider, row: PlainRow, now: () 
       const answers: unknown[] = [];
       for (const request of row.requests(granted)) answers.push(await ask(accessToken, request));
       const profile = profileOf(row.read(...answers));
-      return config.keepTokens === true ? { ...profile, tokens: tokensFrom(tokens, now) } : profile;
+      if (config.keepTokens !== true) return profile;
+      const kept = row.refreshWith?.map((name) => [name, callback.searchParams.get(name) ?? ""] as const);
+      const again = kept === undefined ? {} : { further: Object.fromEntries(kept) };
+      return { ...profile, tokens: { ...tokensFrom(tokens, now), ...again } };
     },
     tokenProfile: null,
-    refresh: (refreshToken) => refreshed(configuration, refreshToken, now),
+    refresh: (tokens) =>
+      refreshed(row.refresh === undefined ? configuration : configurationFor(row.refresh), tokens, now),
   };
 }

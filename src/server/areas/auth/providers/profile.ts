@@ -22,6 +22,8 @@ export interface ProviderTokens {
   refreshToken: string | null;
   /** Milliseconds since 1970; null: the provider does not say. */
   expiresAt: number | null;
+  /** Parameters of the sign-in that the provider wants for a refresh as well. */
+  further?: Readonly<Record<string, string>>;
 }
 
 /** A profile as a row of the table of providers reads it: members of any type, checked by `profileOf`. */

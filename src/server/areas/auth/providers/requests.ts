@@ -27,8 +27,10 @@ export interface ProviderClient {
   /** Verifies an ID token that an app on a device has got; null where the provider has none. */
   tokenProfile: ((idToken: string) => Promise<TokenProfile>) | null;
   /** Returns new tokens. Errors: `RefusedRefresh` where the provider takes the refresh token no more. */
-  refresh(refreshToken: string): Promise<ProviderTokens>;
+  refresh(tokens: RefreshableTokens): Promise<ProviderTokens>;
 }
+
+export type RefreshableTokens = Pick<ProviderTokens, "further"> & { refreshToken: string };
 
 /** The provider takes a refresh token no more: the user has withdrawn it, or it was used. */
 export class RefusedRefresh extends Error {}
@@ -36,14 +38,14 @@ export class RefusedRefresh extends Error {}
 /** Refreshes tokens by the library. The old refresh token stays where the provider gives no new one. */
 export async function refreshed(
   configuration: Configuration,
-  refreshToken: string,
+  { refreshToken, further }: RefreshableTokens,
   now: () => number,
 ): Promise<ProviderTokens> {
-  const answer = await refreshTokenGrant(configuration, refreshToken).catch((cause: unknown) => {
+  const answer = await refreshTokenGrant(configuration, refreshToken, { ...further }).catch((cause: unknown) => {
     const isRefused = cause instanceof ResponseBodyError && cause.error === "invalid_grant";
     throw isRefused ? new RefusedRefresh("the provider refuses the refresh token", { cause }) : cause;
   });
-  return tokensFrom(answer, now, refreshToken);
+  return { ...tokensFrom(answer, now, refreshToken), ...(further === undefined ? {} : { further }) };
 }
 
 /** Returns the tokens of an answer of the token endpoint. */

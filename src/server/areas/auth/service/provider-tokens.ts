@@ -42,13 +42,13 @@ async function refresh(
   deps: AuthDeps,
   providers: OAuthProviders,
   identity: Identity,
-  { refreshToken }: ProviderTokens,
+  { refreshToken, ...others }: ProviderTokens,
 ): Promise<ProviderToken | null> {
   if (refreshToken === null) return null;
   const { provider } = identity;
   const { RefusedRefresh } = await import("../providers/requests.ts");
   const client = await providers.named(provider);
-  const fresh = await client.refresh(refreshToken).catch((cause: unknown) => {
+  const fresh = await client.refresh({ ...others, refreshToken }).catch((cause: unknown) => {
     if (cause instanceof RefusedRefresh) return null;
     throw new AppError(502, `The provider "${provider}" does not answer`, { cause });
   });
