@@ -214,6 +214,28 @@ test("[AU422] a phone that signs in is no second factor of the same sign-in", as
   expect((await post("mfa/verify", { mfaTicket: body.mfaTicket, code: totpCode(totp.secret) })).status).toBe(200);
 });
 
+test("[AU422] who has nothing else to sign in with cannot make the phone its own second factor", async () => {
+  const phone = nextPhone();
+  const { user: account, accessToken } = (await phoneSignIn(phone)).body;
+  const person = { id: account.id, email: "", phone, user: platform.as(accessToken) };
+  const { user } = person;
+  const refused = await post("mfa/phone/enroll", {}, user);
+  expect([refused.status, refused.body.message]).toEqual([
+    409,
+    "The phone is the only way to sign in to this account, and cannot be its second factor too",
+  ]);
+  expect(await typesOf(person)).toEqual([]);
+  // With another factor a sign-in by phone can be completed: that one stays as long as the phone is a factor.
+  const totp = await enrol(user);
+  await enrolPhone(person);
+  expect((await phoneSignIn(phone)).body.factors.map(({ type }) => type)).toEqual(["totp"]);
+  const left = await user.delete<ErrorAnswer>("/api/auth/mfa/totp", { code: totpCode(totp.secret, 1) });
+  expect([left.status, await typesOf(person)]).toEqual([409, ["totp", "phone"]]);
+  const code = await codeOf(phone, () => post("mfa/phone/code", undefined, user));
+  expect((await user.delete("/api/auth/mfa/phone", { code })).status).toBe(200);
+  expect((await user.delete("/api/auth/mfa/totp", { code: totpCode(totp.secret, 1) })).status).toBe(200);
+});
+
 test("[AU422] a code that another sign-in was sent completes none that the phone has begun", async () => {
   const person = await enrolled();
   await enrol(person.user);

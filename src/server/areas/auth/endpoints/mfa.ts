@@ -123,7 +123,7 @@ function factors(deps: EndpointDeps): readonly Endpoint[] {
       caller: "user",
       body: FactorProof,
       answers: { 200: Ok },
-      errors: [404],
+      errors: [404, 409],
     },
     async (context) => {
       const caller = callerOf(context.principal);

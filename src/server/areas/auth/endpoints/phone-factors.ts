@@ -65,7 +65,7 @@ function enrolment(deps: PhoneEndpointDeps): readonly Endpoint[] {
       caller: "user",
       body: Type.Object({ factorId: Token, code: Token }),
       answers: { 200: Ok },
-      errors: [404],
+      errors: [404, 409],
     },
     async (context) => {
       const caller = callerOf(context.principal);

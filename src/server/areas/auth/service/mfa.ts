@@ -14,7 +14,7 @@ import {
   wrongCode,
 } from "../sessions/factor-codes.ts";
 import { answerSignIn, begin, type SignIn } from "../sessions/sign-in.ts";
-import { requireRecentProof } from "../sessions/ways-in.ts";
+import { requireMoreThanPhone, requireRecentProof } from "../sessions/ways-in.ts";
 import { deleteFactorsOfType, factorsOfUser, insertFactor } from "../statements/means.ts";
 import { countAttempt, deleteSecret, findSecret, type OneTimeSecret } from "../statements/secrets.ts";
 import { userById } from "../statements/users.ts";
@@ -151,6 +151,9 @@ export function removeFactor(
       if (fault !== null) return fault;
     }
     deleteFactorsOfType.run(write.tx, { userId, type: "totp" });
+    const account = userById.get(write.tx, { id: userId });
+    const isLeft = factorsOfUser.all(write.tx, { userId }).some(({ verified }) => verified);
+    if (account !== null && isLeft) requireMoreThanPhone(write.tx, account, deps.config);
     write.auditByUser(caller.userId, "factor.delete", { type: "totp" });
     return null;
   });

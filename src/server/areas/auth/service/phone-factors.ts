@@ -5,7 +5,7 @@ import type { Readable } from "../../../db/query.ts";
 import { keepPhoneCode, newCode } from "../sessions/codes.ts";
 import type { AuthDeps, Client, PhoneDeps } from "../sessions/deps.ts";
 import { createRecoveryCodes, manageFactor, usePhoneCode, useRecoveryCode } from "../sessions/factor-codes.ts";
-import { requireRecentProof } from "../sessions/ways-in.ts";
+import { requireMoreThanPhone, requireRecentProof } from "../sessions/ways-in.ts";
 import { deleteFactorsOfType, type Factor, factorsOfUser, insertFactor, setUsedSteps } from "../statements/means.ts";
 import { deleteSecretsFor, findSecret } from "../statements/secrets.ts";
 import { type SecretAccount, userById } from "../statements/users.ts";
@@ -38,7 +38,7 @@ export function requireFactor(
 
 /**
  * Adds the account's phone as a factor, which counts once the code that is sent to it has come back; it replaces an unverified one.
- * Errors: 401 without a recent sign-in, 409 without a number or with a verified factor, 429.
+ * Errors: 401 without a recent sign-in, 409 without a number, with a verified factor, or where nothing but the phone signs in, 429.
  */
 export async function enrollPhone(
   deps: PhoneDeps,
@@ -47,8 +47,10 @@ export async function enrollPhone(
 ): Promise<{ factorId: string; recoveryCodes: string[] }> {
   const factorId = deps.ids.uuid();
   const recovery = createRecoveryCodes(deps, caller.userId);
-  await sendManagingCode(deps, caller, client, (write, { id: userId }) => {
+  await sendManagingCode(deps, caller, client, (write, account) => {
+    const { id: userId } = account;
     if (hasPhoneFactor(write.tx, userId)) throw conflict("The phone is a second factor already; remove it first");
+    requireMoreThanPhone(write.tx, account, deps.config);
     deleteFactorsOfType.run(write.tx, { userId, type: "phone" });
     insertFactor.run(write.tx, { id: factorId, userId, type: "phone", secret: "", createdAt: write.now });
     recovery.keep(write, factorId);
@@ -85,7 +87,10 @@ async function sendManagingCode(
   deps.texts.send("managing", { number: phone, code, language: language ?? client.language });
 }
 
-/** Verifies a new phone factor. Errors: 400 for a wrong, used or expired code, 404 for an unknown factor, 429. */
+/**
+ * Verifies a new phone factor. Errors: 400 for a wrong, used or expired code, 404 for an unknown factor, 409 where nothing but the phone
+ * signs in, 429.
+ */
 export function verifyPhoneFactor(
   deps: AuthDeps,
   caller: Caller,
@@ -95,6 +100,8 @@ export function verifyPhoneFactor(
   const { userId } = caller;
   return manageFactor(deps, caller, client, (write, judge) => {
     requireFactor(write, caller, { factorId, type: "phone" });
+    const account = userById.get(write.tx, { id: userId });
+    if (account !== null) requireMoreThanPhone(write.tx, account, deps.config);
     const fault = judge(() => usePhoneCode(deps, write, { userId, owner: userId, code }));
     if (fault !== null) return fault;
     setUsedSteps.run(write.tx, { id: factorId, usedSteps: [] });

@@ -3,7 +3,14 @@ import { conflict, unauthorized } from "../../../../kernel/errors.ts";
 import type { AuthConfig } from "../../../config/types.ts";
 import type { Readable } from "../../../db/query.ts";
 import { RECENT_PROOF_MS } from "../limits.ts";
-import { type Identity, identitiesOfUser, type Passkey, passkeysOfUser } from "../statements/means.ts";
+import {
+  type Factor,
+  factorsOfUser,
+  type Identity,
+  identitiesOfUser,
+  type Passkey,
+  passkeysOfUser,
+} from "../statements/means.ts";
 import { type SecretAccount, userById } from "../statements/users.ts";
 import { type Caller, sessionOf } from "../store/account-file.ts";
 
@@ -11,7 +18,7 @@ import { type Caller, sessionOf } from "../store/account-file.ts";
 interface WaysIn {
   /** A password, which can be set by mail, or a link or code to the address. */
   email: boolean;
-  /** A number to which a code is sent. */
+  /** A number to which a code is sent, and which is not its own and only second factor. */
   phone: boolean;
   identities: readonly Identity[];
   passkeys: readonly Passkey[];
@@ -22,12 +29,29 @@ function waysIn(sql: Readable, account: SecretAccount, config: AuthConfig): Ways
   const providers = config.oauth ?? {};
   return {
     email: account.email !== null && takesMail,
-    phone: account.phone !== null && config.phones !== undefined && config.phones.signIn !== false,
+    phone:
+      account.phone !== null &&
+      config.phones !== undefined &&
+      config.phones.signIn !== false &&
+      (!hasFactor(sql, account, "phone") || hasFactor(sql, account, "totp")),
     identities: identitiesOfUser
       .all(sql, { userId: account.id })
       .filter(({ provider }) => Object.hasOwn(providers, provider)),
     passkeys: config.passkeys === undefined ? [] : passkeysOfUser.all(sql, { userId: account.id }),
   };
+}
+
+const hasFactor = (sql: Readable, { id: userId }: SecretAccount, type: Factor["type"]): boolean =>
+  factorsOfUser.all(sql, { userId }).some((factor) => factor.type === type && factor.verified);
+
+/**
+ * Keeps a user from making the phone the second factor of itself, and of nothing else: a phone that signs in completes no sign-in.
+ * Errors: 409.
+ */
+export function requireMoreThanPhone(sql: Readable, account: SecretAccount, config: AuthConfig): void {
+  const { email, identities, passkeys } = waysIn(sql, account, config);
+  if (email || identities.length > 0 || passkeys.length > 0 || hasFactor(sql, account, "totp")) return;
+  throw conflict("The phone is the only way to sign in to this account, and cannot be its second factor too");
 }
 
 /** Errors: 409 when nothing would be left to sign in with after this identity or passkey is gone (empty: none of them). */
