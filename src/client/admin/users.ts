@@ -117,6 +117,16 @@ export interface OutboxMail extends OutboxEntry {
   html: string | null;
 }
 
+/** Numbers of what a deletion has ended. */
+export interface DeletionReport {
+  /** Records that were changed or deleted because they referred to the user, by `namespace/table`. */
+  records: Record<string, number>;
+  sessions: number;
+  factors: number;
+  identities: number;
+  passkeys: number;
+}
+
 /** Mail with sample data. */
 export interface MailSample {
   subject: string;
@@ -149,7 +159,8 @@ export interface AdminUsers {
   /** Imports up to 1,000 users, all or none. Returns their ids in order. */
   import(users: readonly ImportedUser[]): Promise<string[]>;
   update(id: string, changes: UserChanges): Promise<AdminUser>;
-  delete(id: string): Promise<void>;
+  /** Deletes a user. Returns the numbers of what has ended. Errors: `conflict` where a record's reference forbids it. */
+  delete(id: string): Promise<DeletionReport>;
   /** Replaces all custom claims, which the user's next token contains. */
   setClaims(id: string, claims: JsonObject): Promise<void>;
   /** Ends every session of the user. */
@@ -196,9 +207,7 @@ export const createUsers = ({ request }: Transport): AdminUsers => ({
     return results.map(({ id }) => id);
   },
   update: (id, body) => request<AdminUser>("PATCH", pathOf(id), { body }),
-  async delete(id) {
-    await request("DELETE", pathOf(id));
-  },
+  delete: async (id) => (await request<{ report: DeletionReport }>("DELETE", pathOf(id))).report,
   async setClaims(id, body) {
     await request("PUT", `${pathOf(id)}/claims`, { body });
   },

@@ -84,8 +84,11 @@ export interface AccountRecords {
   hold(id: string): () => void;
   /** Errors: 409 that names the table whose records restrict the deletion. */
   refuseRestricted(id: string): Promise<void>;
-  /** Ends the references to a record in steps, which may be interrupted and begun again. Errors: 409 for one that restricts. */
-  clear(id: string, signal: AbortSignal): Promise<void>;
+  /**
+   * Ends the references to a record in steps, which may be interrupted and begun again. `note`: gets the `namespace/table` of each record
+   * that was changed or deleted. Errors: 409 for one that restricts.
+   */
+  clear(id: string, signal: AbortSignal, note?: (place: string) => void): Promise<void>;
 }
 
 /** Notes accounts whose records have to follow them. */
@@ -95,10 +98,11 @@ export interface AccountMarks {
   /** Resolves when the records of marked accounts are on disk. */
   copied(ids: readonly string[]): Promise<void>;
   /**
-   * Runs `work`, which deletes an account and waits for `copied`. Nothing begins to refer to its record meanwhile. Errors: 409 where a
-   * reference restricts the deletion, before `work`.
+   * Runs `work`, which deletes an account and waits for `copied`. Nothing begins to refer to its record meanwhile. Returns how many
+   * records were changed or deleted because they referred to it, by `namespace/table`. Errors: 409 where a reference restricts the
+   * deletion, before `work`.
    */
-  deleting<T>(id: string, work: () => Promise<T>): Promise<T>;
+  deleting(id: string, work: () => Promise<unknown>): Promise<Record<string, number>>;
   /**
    * Moves what refers to `from` to `into`, and merges the accounts by `AccountRecords.asked`. Resolves when `from` is gone, with the
    * number of records by table; null: there is no table of users, and nothing is done. Errors: 409, and nothing has moved.

@@ -101,8 +101,8 @@ export interface Accounts {
    * 400 for a password or a verification without an address.
    */
   update(id: string, changes: AccountChanges, by: Actor): Promise<Account>;
-  /** Deletes the account. Errors: 404. */
-  remove(id: string, by: Actor): Promise<void>;
+  /** Deletes the account. Errors: 404, 409 where a reference restricts it. */
+  remove(id: string, by: Actor): Promise<DeletionReport>;
   /** Gives accounts what updates of their records have asked for, but for what they have had already. */
   changeAsked(asked: readonly AskedChange[]): Promise<void>;
   /** Ends all sessions of the user. Errors: 404. */
@@ -139,6 +139,16 @@ export interface MergedAccounts {
   records: Record<string, number>;
   files: number;
   identities: number;
+}
+
+/** Ended by the deletion of an account: numbers of sessions and means to sign in. */
+export interface DeletionReport {
+  /** The numbers of records that were changed or deleted because they referred to the account, by `namespace/table`. */
+  records: Record<string, number>;
+  sessions: number;
+  factors: number;
+  identities: number;
+  passkeys: number;
 }
 
 /** Files and devices of users, in system.db. */

@@ -232,6 +232,7 @@ describe("changing the address", () => {
     const token = mailedToken(platform, newEmail);
     expect((await post("verify-email-change", { token })).body as unknown).toEqual({ ok: true });
     expect((await caller.get("/api/auth/me")).status).toBe(401);
+    expect(lastMail(platform, String(user.email))).toMatchObject({ kind: "emailChanged" });
     expect((await signIn(String(user.email), PASSWORD)).status).toBe(401);
     expect((await signIn(newEmail, PASSWORD)).body.user).toMatchObject({
       id: user.id,

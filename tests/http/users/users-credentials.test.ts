@@ -74,6 +74,8 @@ describe("an administrator", () => {
     expect((await platform.as(accessToken).get("/api/auth/me")).status).toBe(401);
     expect((await post("reset-password", { token, newPassword: NEW_PASSWORD })).status).toBe(400);
     expect([await signIn(former), await signIn(email)]).toEqual([401, 200]);
+    expect(lastMail(platform, former)).toMatchObject({ kind: "emailChanged", text: expect.stringContaining(former) });
+    expect(lastMail(platform, former).text).not.toContain(email);
     const verified = await patch(user.id, { email: nextEmail(), emailVerified: true });
     expect(verified.body).toMatchObject({ emailVerified: true });
     // The same address again ends nothing.
@@ -82,6 +84,7 @@ describe("an administrator", () => {
       emailVerified: true,
     });
     expect((await platform.as(again.body.accessToken).get("/api/auth/me")).status).toBe(200);
+    expect(outbox(platform).some(({ to }) => to === verified.body["email"])).toBe(false);
   });
 
   test("[US371] is refused an address that another account has, or that is none", async () => {

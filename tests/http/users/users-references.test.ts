@@ -200,6 +200,24 @@ test("[AU323] a deleted account goes with the onDelete of what refers to it, by 
   }
 });
 
+test("[US386] a deletion answers what has ended, and how many records referred to the user", async () => {
+  const user = await signIn(platform);
+  const { email, password } = user;
+  await platform.post("/api/auth/signin", { email, password });
+  const ended = { sessions: 2, factors: 0, identities: 0, passkeys: 0 };
+  for (let count = 0; count < 120; count++) await insert("docs", { editorIds: [user.id, ann.id], anyId: user.id });
+  const post = await insert("posts", { authorId: user.id });
+  await insert("comments", { postId: post, byId: ann.id });
+  const answer = await remove(user.id);
+  expect(answer.body).toEqual({
+    ok: true,
+    report: { records: { "shared/docs": 120, "shared/posts": 1, "shared/comments": 1 }, ...ended },
+  });
+  const lonely = await signIn(platform);
+  expect((await remove(lonely.id)).body).toMatchObject({ report: { records: {}, ...ended, sessions: 1 } });
+  expect((await remove(lonely.id)).status).toBe(404);
+});
+
 test("[AU323] a reference that restricts makes it 409, and nothing has changed", async () => {
   const user = await signIn(platform);
   const by = await insert("comments", { byId: user.id });

@@ -13,6 +13,7 @@ const NAMES = [
   { value: "emailOtp", label: "Sign-in code" },
   { value: "invite", label: "Invitation" },
   { value: "emailChange", label: "Change of the address" },
+  { value: "emailChanged", label: "Changed address, to the former one" },
   { value: "accountMerged", label: "Merged accounts" },
 ];
 

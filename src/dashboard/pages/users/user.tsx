@@ -71,6 +71,16 @@ function addressText({ email, emailVerified }: AdminUser): string {
   return emailVerified ? "The address is verified. " : "The address is not verified. ";
 }
 
+/** Says what a deletion has ended. */
+function endedText({ records, ...means }: Awaited<ReturnType<typeof server.users.delete>>): string {
+  const counts = [
+    ...Object.entries(means),
+    ...Object.entries(records).map(([at, count]) => [`records of ${at}`, count] as const),
+  ];
+  const ended = counts.filter(([, count]) => count > 0).map(([name, count]) => `${count} ${name}`);
+  return ended.length === 0 ? "Nothing belonged to the user." : `Ended: ${ended.join(", ")}.`;
+}
+
 /** Says what becomes of a deleted user's records. */
 function useLeaving(): string {
   const namespaces = Object.values(useResources().data?.namespaces ?? {});
@@ -89,7 +99,8 @@ function Actions({ user }: { user: AdminUser }) {
   );
   const deleting = useMutation({
     mutationFn: () => server.users.delete(user.id),
-    onSuccess() {
+    onSuccess(report) {
+      notifications.show({ color: "green", title: "Deleted", message: endedText(report) });
       queries.removeQueries({ queryKey: ["users", user.id] });
       void queries.invalidateQueries({ queryKey: ["users", "list"] });
     },

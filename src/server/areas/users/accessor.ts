@@ -53,7 +53,9 @@ export function createUsersAccessor(accounts: Accounts, passwordMinLength: numbe
     },
     update: async (id, changes) =>
       updateUser(accounts, id, changesParser.parse(jsonCopy({ ...changes })), SERVER_ACTOR),
-    delete: async (id) => accounts.remove(id, SERVER_ACTOR),
+    async delete(id) {
+      await accounts.remove(id, SERVER_ACTOR);
+    },
     setClaims: async (id, claims) => setClaims(accounts, id, jsonCopy({ ...claims }), SERVER_ACTOR),
     providerToken: (id, provider) => accounts.providerToken(id, provider),
     revokeSessions: async (id) => accounts.revoke(id, SERVER_ACTOR),

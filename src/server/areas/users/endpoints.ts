@@ -52,6 +52,21 @@ const InvitedAnswer = Type.Object(
   { user: User, link: Type.Optional(Type.String({ description: "Only with `sendMail: false`" })) },
   { description: "The user; no tokens" },
 );
+const Deleted = Type.Object(
+  {
+    ok: Type.Literal(true),
+    report: Type.Object({
+      records: Type.Record(Type.String(), Type.Integer(), {
+        description: "Records that were changed or deleted because they referred to the user, by namespace/table",
+      }),
+      sessions: Type.Integer(),
+      factors: Type.Integer(),
+      identities: Type.Integer(),
+      passkeys: Type.Integer(),
+    }),
+  },
+  { description: "Done, with the numbers of what has ended" },
+);
 const Imported = Type.Object(
   { results: Type.Array(Type.Object({ id: Type.String(), success: Type.Literal(true) })) },
   { description: "In the order of the request" },
@@ -163,7 +178,7 @@ const imports = ({ accounts, providers, passwordMinLength, limit }: EndpointDeps
 /** An endpoint that takes nothing but the user's id. */
 const action = (
   { limit }: EndpointDeps,
-  route: `${"POST" | "DELETE"} /api/auth/admin/users/:id${string}`,
+  route: `${"POST" | "DELETE"} /api/auth/admin/users/:id/${string}`,
   summary: string,
   perform: (id: string, by: Actor) => Promise<void>,
 ): Endpoint =>
@@ -218,7 +233,21 @@ function oneUser(deps: EndpointDeps): readonly Endpoint[] {
       return shownTo(principal, await updateUser(accounts, params.id, changes, actorOf(principal)), changes);
     },
   );
-  const remove = action(deps, "DELETE /api/auth/admin/users/:id", "Delete a user", accounts.remove);
+  const remove = endpoint(
+    "DELETE /api/auth/admin/users/:id",
+    {
+      ...ofAdministration(limit),
+      summary: "Delete a user",
+      path: OF_USER,
+      answers: { 200: Deleted },
+      errors: [404, 409],
+    },
+    async ({ principal, params, query }) => {
+      requireRight(principal, "write");
+      query();
+      return { ...OK, report: await accounts.remove(params.id, actorOf(principal)) };
+    },
+  );
   return [read, update, remove];
 }
 

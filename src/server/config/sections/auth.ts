@@ -160,6 +160,7 @@ const Mail = Type.Object({
       magicLink: template(),
       emailOtp: template(),
       emailChange: template(),
+      emailChanged: template(),
       accountMerged: template(),
       invite: template(),
     }),

@@ -10,6 +10,7 @@ export const MAIL_KINDS = [
   "emailOtp",
   "invite",
   "emailChange",
+  "emailChanged",
   "accountMerged",
 ] as const satisfies readonly MailKind[];
 
@@ -51,6 +52,10 @@ export const builtIn = (
       subject: `Confirm your new email address${at}`,
       text: `{{email}} is to become the address of an account${at}.\n\nTo confirm it, open this link within 24 hours:\n\n{{link}}\n\nIf it was not you, ignore this message.\n`,
       button: "Confirm this address",
+    },
+    emailChanged: {
+      subject: `The address of your account${at} has changed`,
+      text: `{{email}} is no longer the address of your account${at}: it has another one now, with which you sign in.\n\nIf you did not expect this, write to the people who run this service.\n`,
     },
     accountMerged: {
       subject: `Your accounts${at} are one now`,

@@ -1,9 +1,17 @@
 import { AppError, badField, badRequest, conflict, type FieldProblems } from "../../../../kernel/errors.ts";
 import { nextTurn } from "../../../../kernel/time/scheduler.ts";
-import type { Account, AccountMail, Accounts, ImportedAccount, NewAccount } from "../../../access/accounts.ts";
+import type {
+  Account,
+  AccountMail,
+  Accounts,
+  DeletionReport,
+  ImportedAccount,
+  NewAccount,
+} from "../../../access/accounts.ts";
 import type { Actor, Transaction } from "../../../db/index.ts";
 import type { Readable } from "../../../db/query.ts";
 import { IMPORT_SLICE_USERS } from "../limits.ts";
+import type { Posted } from "../mail/mailer.ts";
 import { hashProblem } from "../means/passwords.ts";
 import { phoneOf } from "../means/phone-numbers.ts";
 import { redirectField } from "../means/redirect.ts";
@@ -23,10 +31,11 @@ import {
   userByPhone,
 } from "../statements/users.ts";
 import { type AccountWrite, type UserChanges, userValues } from "../store/account-file.ts";
+import { tellFormerAddress } from "./addresses.ts";
 import { changeAsked } from "./asked-changes.ts";
 import { removePasskeys } from "./credentials.ts";
 import { invite } from "./invitations.ts";
-import { meansOf, removeMeans, requireUser } from "./means.ts";
+import { countMeans, meansOf, removeMeans, requireUser } from "./means.ts";
 import { mergeAccounts } from "./merging.ts";
 import type { OAuthProviders } from "./oauth-providers.ts";
 import { phoneTaken } from "./phones.ts";
@@ -101,22 +110,18 @@ export function createAccounts(deps: AuthDeps, providers: OAuthProviders): Accou
       requireUser(file.sql, id);
       const phone = typeof changes.phone === "string" ? await phoneOf(changes.phone, "phone") : changes.phone;
       const passwordHash = password === undefined ? undefined : await passwords.hash(password, ADMINISTRATION);
-      return file.write((write) => {
-        const account = changed(write, requireUser(write.tx, id), { ...changes, phone, passwordHash }, by);
+      const { account, inOutbox } = await file.write((write) => {
+        const done = changed(deps, write, requireUser(write.tx, id), { ...changes, phone, passwordHash }, by);
         if (passwordHash !== undefined && !keepPasskeys) removePasskeys(write, id);
-        return withoutHash(account);
+        return done;
       });
+      await inOutbox();
+      return withoutHash(account);
     },
 
     sendMail: (...args) => sendMail(deps, ...args),
 
-    async remove(id, by) {
-      requireUser(file.sql, id);
-      await file.deleting(id, (write) => {
-        requireUser(write.tx, id);
-        write.delete(id, by);
-      });
-    },
+    remove: (id, by) => removeAccount(deps, id, by),
 
     changeAsked: (asked) => changeAsked(deps, asked),
 
@@ -164,6 +169,18 @@ const meansAndExport = (
     }),
 });
 
+/** See `Accounts.remove`. */
+async function removeAccount({ file }: AuthDeps, id: string, by: Actor): Promise<DeletionReport> {
+  requireUser(file.sql, id);
+  let ended: Omit<DeletionReport, "records"> = { sessions: 0, factors: 0, identities: 0, passkeys: 0 };
+  const records = await file.deleting(id, (write) => {
+    requireUser(write.tx, id);
+    ended = countMeans(write.tx, id);
+    write.delete(id, by);
+  });
+  return { records, ...ended };
+}
+
 const MAIL_PURPOSES = { reset: "reset-password", verification: "verify-email" } as const satisfies {
   readonly [Mail in AccountMail]: string;
 };
@@ -189,8 +206,14 @@ async function sendMail(
   });
 }
 
-/** Changes a user, and ends what the change makes void. Errors: 400, 409. */
-function changed(write: AccountWrite, present: SecretAccount, changes: UserChanges, by: Actor): SecretAccount {
+/** Changes a user, and ends what the change makes void. `inOutbox` waits for the mail about it, after the commit. Errors: 400, 409. */
+function changed(
+  deps: AuthDeps,
+  write: AccountWrite,
+  present: SecretAccount,
+  changes: UserChanges,
+  by: Actor,
+): { account: SecretAccount; inOutbox: Posted } {
   const { id } = present;
   const { email = present.email, passwordHash, disabled = present.disabled } = changes;
   const isMoved = email !== present.email;
@@ -208,8 +231,9 @@ function changed(write: AccountWrite, present: SecretAccount, changes: UserChang
   if (isMoved || passwordHash !== undefined || (present.disabled && !disabled)) {
     deleteSecretsOfUser.run(write.tx, { userId: id });
   }
+  const inOutbox = isMoved ? tellFormerAddress(deps, write, present) : async () => {};
   const isAnonymous = email === null ? undefined : false;
-  return write.update(id, { ...changes, emailVerified, isAnonymous }, by);
+  return { account: write.update(id, { ...changes, emailVerified, isAnonymous }, by), inOutbox };
 }
 
 const withoutAddress = (field: string): AppError =>

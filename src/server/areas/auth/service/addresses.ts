@@ -1,4 +1,6 @@
 import { badRequest } from "../../../../kernel/errors.ts";
+import { DAY_MS } from "../../../../kernel/time/duration.ts";
+import type { Posted } from "../mail/mailer.ts";
 import type { AuthDeps } from "../sessions/deps.ts";
 import { invalidMailToken, issueToken, userOfToken, useToken } from "../sessions/mail-tokens.ts";
 import { emailTaken, invalidToken } from "../sessions/sign-in.ts";
@@ -63,7 +65,7 @@ export async function requestEmailChange(
 
 /** Changes the address, and ends every session. Errors: 400, 403, 409 if another account has taken the address meanwhile. */
 export async function verifyEmailChange(deps: AuthDeps, token: string): Promise<void> {
-  await deps.file.write((write) => {
+  const told = await deps.file.write((write) => {
     const secret = useToken(deps, write, "email-change", token);
     const account = userOfToken(write, secret);
     const other = userByEmail.get(write.tx, { email: secret.email });
@@ -71,5 +73,26 @@ export async function verifyEmailChange(deps: AuthDeps, token: string): Promise<
     write.update(account.id, { email: secret.email, emailVerified: true, isAnonymous: false });
     write.endSessions(account.id, { except: null });
     deleteSecretsOfUser.run(write.tx, { userId: account.id });
+    return { inOutbox: tellFormerAddress(deps, write, account) };
+  });
+  await told.inOutbox();
+}
+
+/**
+ * Mails the address that an account had that it has another one now. `account`: as it was. Returns what waits until the mail is in the
+ * outbox, to be called after the commit.
+ */
+export function tellFormerAddress(
+  { mailer }: AuthDeps,
+  write: AccountWrite,
+  { email, displayName: name, language }: SecretAccount,
+): Posted {
+  if (email === null) return async () => {};
+  return mailer.post(write.tx, {
+    kind: "emailChanged",
+    values: { email, name },
+    language,
+    ttlMs: DAY_MS,
+    delivery: "mail",
   });
 }

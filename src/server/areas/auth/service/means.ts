@@ -14,7 +14,7 @@ import {
   passkeyById,
   passkeysOfUser,
 } from "../statements/means.ts";
-import { deleteSession, newestSessions, sessionById } from "../statements/sessions.ts";
+import { countSessions, deleteSession, newestSessions, sessionById } from "../statements/sessions.ts";
 import { type SecretAccount, userById } from "../statements/users.ts";
 import type { AccountWrite } from "../store/account-file.ts";
 
@@ -36,6 +36,14 @@ export function meansOf({ file, clock }: AuthDeps, userId: string): SignInMeans 
     passkeys: passkeysOfUser.all(file.sql, { userId }).map(passkeyView),
   };
 }
+
+/** Counts a user's sessions and means to sign in. */
+export const countMeans = (sql: Readable, userId: string) => ({
+  sessions: countSessions.get(sql, { userId })?.count ?? 0,
+  factors: factorsOfUser.all(sql, { userId }).length,
+  identities: identitiesOfUser.all(sql, { userId }).length,
+  passkeys: passkeysOfUser.all(sql, { userId }).length,
+});
 
 /** See `Accounts.removeMeans`. */
 export async function removeMeans(

@@ -270,10 +270,10 @@ export class AccountFile {
   }
 
   /**
-   * Writes like `write`, where `work` deletes the account, and resolves when its record is gone. Errors: 409 where a reference to the
-   * table of users restricts the deletion, before anything is changed.
+   * Writes like `write`, where `work` deletes the account, and resolves when its record is gone, with the number of records that referred
+   * to it, by `namespace/table`. Errors: 409 where a reference to the table of users restricts the deletion, before anything is changed.
    */
-  deleting<T>(userId: string, work: (write: AccountWrite) => Sync<T>): Promise<T> {
+  deleting(userId: string, work: (write: AccountWrite) => void): Promise<Record<string, number>> {
     return this.#records.deleting(userId, () => this.write(work));
   }
 

@@ -70,7 +70,7 @@ export function createAccountRecords(deps: {
     merge: (asked, options) => mergeReferences({ ...deps, now }, asked, options),
     hold: (id) => steps.hold(id),
     refuseRestricted: (id) => steps.refuseRestricted(id),
-    clear: (id, signal) => steps.clear(id, signal),
+    clear: steps.clear,
   };
 }
 

@@ -28,9 +28,10 @@ export interface AccountSteps {
   refuseRestricted(id: string): Promise<void>;
   /**
    * Sets references to the user to null, and deletes what cascades, in transactions of some milliseconds each. It may be interrupted
-   * and begun again. Hold the user meanwhile. Errors: 409 for a record that restricts.
+   * and begun again. Hold the user meanwhile. `note`: gets the `namespace/table` of each record that was changed or deleted. Errors: 409
+   * for a record that restricts.
    */
-  clear(id: string, signal: AbortSignal): Promise<void>;
+  clear(id: string, signal: AbortSignal, note?: (place: string) => void): Promise<void>;
 }
 
 interface Place {
@@ -53,10 +54,11 @@ export function createAccountSteps(place: Place & { now(): string }): AccountSte
       return found.some((other) => from !== users.model || other !== id);
     });
 
-  const clearOnce = async (id: string, signal: AbortSignal): Promise<void> => {
+  const clearOnce = async (id: string, signal: AbortSignal, note?: (place: string) => void): Promise<void> => {
     let steps: CascadeStep[] = [];
+    const noted = ({ table: { model } }: CascadeStep): void => note?.(`${model.namespace}/${model.name}`);
     const perform = async (): Promise<void> => {
-      await performSteps(place, steps, { now, signal });
+      await performSteps(place, steps, { now, signal, note: noted });
       steps = [];
     };
     let looked = 0;
@@ -83,12 +85,12 @@ export function createAccountSteps(place: Place & { now(): string }): AccountSte
       }
     },
 
-    async clear(id, signal) {
+    async clear(id, signal, note) {
       if (!isReferred(file, id)) return;
       await settled();
       for (let tries = 1; ; tries++) {
         try {
-          return await clearOnce(id, signal);
+          return await clearOnce(id, signal, note);
         } catch (cause) {
           // Others have added records to what goes, more than one transaction takes.
           if (!(cause instanceof CascadeTooLarge) || tries > CASCADE_RESTARTS_MAX) throw cause;

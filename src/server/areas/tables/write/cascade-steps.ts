@@ -51,46 +51,59 @@ export interface CascadeStep {
   value: SqlValue;
 }
 
+/** Performs one step. Returns whether the record is deleted, or has lost its last reference to what goes. */
 function perform(
   context: CascadeContext,
   tableOf: (model: TableModel) => Table,
   { table, id, edge, value }: CascadeStep,
-): void {
+): boolean {
   const { store } = table;
   context.cascadeCost += referringOf(table).costOf(context.tx, "delete", id);
   const record = store.get(context.tx, id);
-  if (record === null) return;
-  if (edge === null) deleteCascading(context, tableOf, table, record);
-  else if (refersTo(edge.column, record[edge.column.name] ?? null, store.codec, value)) {
-    // What several references have is an id, which is stored as it is.
-    clearReferences(context, { table, record, cleared: [{ edge, value: value as JsonValue }] });
+  if (record === null) return false;
+  if (edge === null) {
+    deleteCascading(context, tableOf, table, record);
+    return true;
   }
+  const refers = ({ column }: ReferenceEdge): boolean =>
+    refersTo(column, record[column.name] ?? null, store.codec, value);
+  if (!refers(edge)) return false;
+  // What several references have is an id, which is stored as it is.
+  clearReferences(context, { table, record, cleared: [{ edge, value: value as JsonValue }] });
+  return !edge.to.incoming.some((other) => other !== edge && other.from === edge.from && refers(other));
 }
 
-/** Performs the steps from `at` on, as many as one transaction takes. Returns the place of the next one. */
+/** Performs the steps from `at` on, as many as one transaction takes. Returns the place of the next one. `done`: gets those that end a record, or its last reference. */
 function performSome(
   context: CascadeContext,
   tableOf: (model: TableModel) => Table,
   steps: readonly CascadeStep[],
   at: number,
+  done: CascadeStep[] = [],
 ): number {
   let next = at;
   for (let step = steps[next]; step !== undefined && context.cascadeCost < STEP_COST_MAX; step = steps[next]) {
-    perform(context, tableOf, step);
+    if (perform(context, tableOf, step)) done.push(step);
     next++;
   }
   return next;
 }
 
-/** Performs steps for the server itself. */
+/** Performs steps for the server itself. `note`: gets, once it is on disk, each step that ends a record, or its last reference. */
 export async function performSteps(
   { file, tableOf }: Place,
   steps: readonly CascadeStep[],
-  { now, signal }: { now(): string; signal: AbortSignal },
+  { now, signal, note }: { now(): string; signal: AbortSignal; note?: ((step: CascadeStep) => void) | undefined },
 ): Promise<void> {
   for (let at = 0; at < steps.length; ) {
     signal.throwIfAborted();
-    at = await file.write((tx) => performSome({ tx, now: now(), cascadeCost: 0 }, tableOf, steps, at));
+    const done: CascadeStep[] = [];
+    at = await file.write((tx) => {
+      // A write may run again, after it was undone.
+      done.length = 0;
+      return performSome({ tx, now: now(), cascadeCost: 0 }, tableOf, steps, at, done);
+    });
+    if (note !== undefined) for (const step of done) note(step);
   }
 }
 

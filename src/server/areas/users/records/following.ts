@@ -49,7 +49,10 @@ const NOT_FOLLOWING: FollowingRecords = {
   mark() {},
   copied: () => Promise.resolve(),
   accounts: () => [],
-  deleting: (_id, work) => work(),
+  async deleting(_id, work) {
+    await work();
+    return {};
+  },
   merge: () => Promise.resolve(null),
   attach: () => Promise.resolve(),
   carriedOut: () => Promise.resolve(),
@@ -94,6 +97,8 @@ class Following implements FollowingRecords {
   #isBehind = false;
   /** Accounts that are being merged: they are not deleted meanwhile. */
   readonly #merging = new Set<string>();
+  /** Counts, by `namespace/table`, of what referred to accounts that are being deleted. */
+  readonly #leaving = new Map<string, Map<string, number>>();
   /** Records whose references end beside requests: those of deletions that a crash has interrupted. */
   readonly #resumed = new Set<string>();
   #resuming: Promise<void> = Promise.resolve();
@@ -150,15 +155,19 @@ class Following implements FollowingRecords {
     }
   }
 
-  async deleting<T>(id: string, work: () => Promise<T>): Promise<T> {
+  async deleting(id: string, work: () => Promise<unknown>): Promise<Record<string, number>> {
     const records = this.#records;
-    if (records === null) return work();
+    if (records === null) return NOT_FOLLOWING.deleting(id, work);
     if (this.#merging.has(id)) throw conflict("This account is being merged");
     const release = records.hold(id);
+    const counts = new Map<string, number>();
     try {
       await records.refuseRestricted(id);
-      return await work();
+      this.#leaving.set(id, counts);
+      await work();
+      return Object.fromEntries(counts);
     } finally {
+      if (this.#leaving.get(id) === counts) this.#leaving.delete(id);
       release();
     }
   }
@@ -202,7 +211,14 @@ class Following implements FollowingRecords {
       readSystem: (work) => work(accountsView(file, place)),
       changeAccounts,
       data: (work) => records.write(work),
-      records: { ...records, clear: (id) => records.clear(id, this.#stopping.signal) },
+      records: {
+        ...records,
+        clear: (id) =>
+          records.clear(id, this.#stopping.signal, (at) => {
+            const counts = this.#leaving.get(id);
+            counts?.set(at, (counts.get(at) ?? 0) + 1);
+          }),
+      },
       pause: nextTurn,
     };
     await records.ready();
