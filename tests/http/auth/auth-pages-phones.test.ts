@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { type TestPlatform, testPlatform, until } from "../../support/index.ts";
-import { nextEmail, PASSWORD, signUp, totpCode } from "./auth-support.ts";
+import { lastMail, nextEmail, PASSWORD, signUp, totpCode } from "./auth-support.ts";
 import { alertOf, noticeOf, PageVisitor, pkce, type Shown } from "./pages-visitor.ts";
 
 // Phones on the pages, without JavaScript.
@@ -210,4 +210,33 @@ test("[AU431] a change of a number that is a second factor takes a code of it, o
   expect((await act(visitor, "phone-verify", { phoneCode: code })).text).toContain(`<p>${next}</p>`);
   const removed = await act(visitor, "phone", { remove: "1", proof: recovery[1] ?? "" });
   expect(removed.text).toContain("Your account has no phone number.");
+});
+
+test("[AU432] a reset removes the number unless its page is told to keep it", async () => {
+  for (const keepPhone of [undefined, "1"]) {
+    const { visitor, email } = await signedIn();
+    const phone = nextPhone();
+    await addNumber(visitor, phone);
+    // Who proves an address that was not verified gets the account without the number in any case.
+    const { body } = await platform.service.get<{ users: { id: string }[] }>(`/api/auth/admin/users?email=${email}`);
+    await platform.service.patch(`/api/auth/admin/users/${body.users[0]?.id}`, { emailVerified: true });
+    const other = new PageVisitor(platform);
+    await other.send("/auth/forgot-password", { email });
+    const link = new URL(lastMail(platform, email).link ?? "");
+    const page = await other.open(link.pathname + link.search);
+    expect(page.text).toContain('name="keepPhone"');
+    expect(page.text).not.toContain('name="keepPasskeys"');
+    await other.send("/auth/reset-password", { password: PASSWORD, ...(keepPhone === undefined ? {} : { keepPhone }) });
+    await other.send("/auth/sign-in", { email, password: PASSWORD });
+    expect((await other.open("/auth/account")).text.includes(phone)).toBe(keepPhone === "1");
+  }
+});
+
+test("[AU431] who has nothing but the phone to sign in with is told so, and is not locked out", async () => {
+  const phone = nextPhone();
+  const visitor = new PageVisitor(platform);
+  const { code } = await texted(phone, () => visitor.send("/auth/sign-in", { by: "phone", phone }));
+  await visitor.send("/auth/sign-in", { by: "phone", code });
+  expect(visitor.isSignedIn).toBe(true);
+  expect(alertOf(await act(visitor, "phone-factor-begin"))).toBe("This is your only way to sign in.");
 });

@@ -44,6 +44,7 @@ export const PAGE_TEXTS = [
   "resetText",
   "setPassword",
   "keepPasskeys",
+  "keepPhone",
   "linkTitle",
   "linkText",
   "codeText",

@@ -117,11 +117,11 @@ const dateOf = ({ language }: Visitor, time: number): string =>
 
 async function factorSection(visitor: Visitor, session: PagesSession, shown: Shown): Promise<Html | null> {
   const { mfa } = visitor.deps.auth.config;
-  const parts = [
+  const parts: (Html | null)[] = [
     ...(mfa?.totp === true ? [await appFactor(visitor, session, shown)] : []),
     ...(mfa?.phone === true ? [phoneFactor(visitor, session, shown)] : []),
   ];
-  return parts.length === 0 ? null : section("factor", visitor.language.texts.factor, html`${parts}`);
+  return parts.every((part) => part === null) ? null : section("factor", visitor.language.texts.factor, html`${parts}`);
 }
 
 /** The second factor by an authenticator app. */

@@ -42,6 +42,7 @@ const OF_MESSAGES: Readonly<Record<string, TextName>> = {
   "Another account signs in with this identity": "identityTaken",
   "The invitation is for another account": "otherAccount",
   "This is the only way to sign in to this account": "lastWayIn",
+  "The phone is the only way to sign in to this account, and cannot be its second factor too": "lastWayIn",
   "The authenticator's response does not check": "passkeyFailed",
   "This passkey is registered already": "passkeyFailed",
 };

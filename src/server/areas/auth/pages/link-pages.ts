@@ -95,10 +95,11 @@ export function resetPage(visitor: Visitor, fault: Fault | null = null): Answer 
   if (tokenFor(visitor, "reset-password") === null) return failedLink(visitor);
   const minLength = passwordMin(visitor.deps.auth.config);
   const hint = filled(texts.passwordRule, { count: minLength });
-  const keep = html`<label><input type="checkbox" name="keepPasskeys" value="1"> ${texts.keepPasskeys}</label>`;
+  const keep = (name: "keepPasskeys" | "keepPhone"): Html =>
+    html`<label><input type="checkbox" name="${name}" value="1"> ${texts[name]}</label>`;
   const body = html`<form method="post" action="${visitor.path("reset-password")}">
 ${fieldOf({ name: "password", label: texts.newPassword, type: "password", autocomplete: "new-password", minLength, hint, isWrong: fault !== null })}
-${visitor.deps.auth.config.passkeys === undefined ? null : keep}
+${visitor.deps.auth.config.passkeys === undefined ? null : keep("keepPasskeys")}${visitor.deps.auth.config.phones === undefined ? null : keep("keepPhone")}
 <button class="main">${texts.setPassword}</button></form>`;
   return { title: texts.resetTitle, body, fault };
 }
@@ -106,7 +107,9 @@ ${visitor.deps.auth.config.passkeys === undefined ? null : keep}
 export async function postReset(visitor: Visitor, form: Form): Promise<Answer> {
   const token = tokenFor(visitor, "reset-password");
   if (token === null) return failedLink(visitor);
-  const body = { token, newPassword: form.text("password"), keepPasskeys: form.text("keepPasskeys") === "1" };
+  const isKept = (name: string): boolean => form.text(name) === "1";
+  const kept = { keepPasskeys: isKept("keepPasskeys"), keepPhone: isKept("keepPhone") };
+  const body = { token, newPassword: form.text("password"), ...kept };
   const answer = await visitor.call("POST /api/auth/reset-password", { body, accessToken: null });
   if (!answer.ok) {
     const fault = faultOf(answer);

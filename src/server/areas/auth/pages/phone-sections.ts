@@ -55,8 +55,12 @@ function proofParts(visitor: Visitor, isWrong: boolean): { send: Html; field: Ht
   };
 }
 
-/** The second factor by a code that is sent to the phone. */
-export function phoneFactor(visitor: Visitor, session: PagesSession, { enrolment, section: wrong }: Shown): Html {
+/** The second factor by a code that is sent to the phone; null without a number. */
+export function phoneFactor(
+  visitor: Visitor,
+  session: PagesSession,
+  { enrolment, section: wrong }: Shown,
+): Html | null {
   const { texts } = visitor.language;
   const code = codeField(visitor, "factorCode", wrong === "phone-factor" && enrolment === undefined);
   if (factorOf(visitor, session) !== undefined) {
@@ -68,8 +72,8 @@ export function phoneFactor(visitor: Visitor, session: PagesSession, { enrolment
     const fields = html`${hidden("factorId", String(enrolment["factorId"]))}${code}<button class="main">${texts.confirm}</button>`;
     return html`${recoveryList(visitor, enrolment["recoveryCodes"])}<p>${texts.phoneFactorSent}</p>${actionForm(visitor, "phone-factor-verify", fields)}`;
   }
-  const begin = actionForm(visitor, "phone-factor-begin", html`<button>${texts.setUp}</button>`);
-  return html`<p>${session.account.phone === null ? texts.noPhone : texts.phoneFactorOff}</p>${session.account.phone === null ? null : begin}`;
+  if (session.account.phone === null) return null;
+  return html`<p>${texts.phoneFactorOff}</p>${actionForm(visitor, "phone-factor-begin", html`<button>${texts.setUp}</button>`)}`;
 }
 
 /** Recovery codes, once they are made. */

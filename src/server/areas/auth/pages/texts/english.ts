@@ -48,6 +48,7 @@ export const ENGLISH: PageTexts = {
   resetText: "Enter your address, and we send you a link that sets a new password.",
   setPassword: "Set the password",
   keepPasskeys: "Keep my passkeys",
+  keepPhone: "Keep my phone number",
   linkTitle: "Sign in by email",
   linkText: "Enter your address, and we send you a link that signs you in.",
   codeText: "Enter your address, and we send you a code that signs you in.",

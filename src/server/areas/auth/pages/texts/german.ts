@@ -48,6 +48,7 @@ export const GERMAN: PageTexts = {
   resetText: "Geben Sie Ihre Adresse ein. Wir senden Ihnen einen Link, mit dem Sie ein neues Passwort setzen.",
   setPassword: "Passwort setzen",
   keepPasskeys: "Meine Passkeys behalten",
+  keepPhone: "Meine Telefonnummer behalten",
   linkTitle: "Per E-Mail anmelden",
   linkText: "Geben Sie Ihre Adresse ein. Wir senden Ihnen einen Link, mit dem Sie sich anmelden.",
   codeText: "Geben Sie Ihre Adresse ein. Wir senden Ihnen einen Code, mit dem Sie sich anmelden.",
