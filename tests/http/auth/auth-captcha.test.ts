@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, expect, test } from "bun:test";
 import type { JsonObject } from "../../../src/kernel/json/json.ts";
-import { type ErrorAnswer, type TestPlatform, testPlatform } from "../../support/index.ts";
+import { type ErrorAnswer, type TestPlatform, testPlatform, until } from "../../support/index.ts";
 import { nextEmail, outbox, PASSWORD, signUp, type Tokens } from "./auth-support.ts";
 
 /** Questions to the provider, and its answers. */
@@ -146,4 +146,37 @@ test("[AU210] without auth.captcha a token is ignored", async () => {
   await platform.restart({ config: { auth: { anonymous: true } } });
   expect((await post("signin/anonymous", { captchaToken: "solved" })).status).toBe(201);
   expect(questions).toEqual([]);
+});
+
+test("[AU210] [AU370] a code that is sent to a phone needs it too", async () => {
+  const texts: unknown[] = [];
+  const receiver = Bun.serve({
+    port: 0,
+    async fetch(request) {
+      texts.push(await request.json());
+      return new Response("ok");
+    },
+  });
+  const phones = await testPlatform({
+    config: `import { defineConfig, webhookSender } from "platform";
+export default defineConfig({ auth: {
+  captcha: { provider: "turnstile", siteKey: "site", secretKey: "captcha secret", endpoint: "${provider.url}siteverify" },
+  phones: { send: webhookSender({ url: "${receiver.url}", secret: "${btoa("the secret of the texts, 32 bytes")}" }), countries: ["AT"] },
+} });
+`,
+  });
+  try {
+    const ask = (more: JsonObject) => post("signin/phone", { phone: "+436601234567", ...more }, phones);
+    const bare = await ask({});
+    expect([bare.status, bare.body.data?.["captchaToken"]?.code]).toEqual([400, "required"]);
+    answer = () => Response.json({ success: false, "error-codes": ["timeout-or-duplicate"] });
+    expect((await ask({ captchaToken: "solved before" })).status).toBe(400);
+    answer = () => Response.json({ success: true });
+    expect(texts).toEqual([]);
+    expect((await ask({ captchaToken: "solved" })).status).toBe(200);
+    await until("the text is sent", () => texts.length === 1);
+  } finally {
+    await phones.stop();
+    await receiver.stop(true);
+  }
 });

@@ -113,6 +113,9 @@ export function Credentials({ user }: { user: AdminUser }) {
         type="email"
         value={email}
         readOnly={isReadOnly}
+        description={
+          isMoved && user.email !== null ? `${user.email} is told by mail that it is no longer the address.` : null
+        }
         error={fields["email"]?.message}
         onChange={(event) => setEdits({ ...edits, email: event.currentTarget.value })}
       />
