@@ -13,9 +13,9 @@ interface Fake {
   query?: Record<string, string>;
   /** The token endpoint, as `host/path`. */
   token: string;
-  /** Where tokens are refreshed, where that is elsewhere. */
+  /** Address at which tokens are refreshed, if that is another one. */
   refresh?: string;
-  /** What asks for a refresh token at the address to which the browser is sent; false: the provider has none. */
+  /** Parameters that ask for a refresh token, of the address to which the browser is sent; false: the provider has none. */
   offline?: Record<string, string> | false;
   /** Further members of the form that refreshes. */
   refreshForm?: Record<string, string>;

@@ -122,7 +122,10 @@ describe("administration", () => {
       role: "reviewer",
       disabled: false,
     });
-    expect((await platform.service.delete(`${BASE}/${user.id}`)).body).toMatchObject({ ok: true, report: { records: {}, sessions: 0 } });
+    expect((await platform.service.delete(`${BASE}/${user.id}`)).body).toMatchObject({
+      ok: true,
+      report: { records: {}, sessions: 0 },
+    });
     const gone: Promise<{ status: number }>[] = [
       platform.service.get(`${BASE}/${user.id}`),
       platform.service.patch(`${BASE}/${user.id}`, {}),

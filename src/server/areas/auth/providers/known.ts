@@ -54,7 +54,7 @@ export interface ProfileRequest {
 export interface PlainRow {
   authorize: string;
   token: string;
-  /** Where tokens are refreshed; the token endpoint by default. */
+  /** Address at which tokens are refreshed; the token endpoint by default. */
   refresh?: string;
   scopes: readonly string[];
   /** Separator of scopes; a space by default. */
