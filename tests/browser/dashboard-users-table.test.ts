@@ -75,3 +75,15 @@ browserTest("[TB883] a reference is picked by the name of a user, and counted on
   await page.getByText("1 records").waitFor();
   expect(problems).toEqual([]);
 });
+
+browserTest("[AD143] deleting a user says what has ended", async () => {
+  const bob = await signIn(platform);
+  await platform.service.post(`${TABLES}/posts`, { title: "second", authorId: bob.id });
+  await platform.service.post(`${TABLES}/posts`, { title: "third", authorId: bob.id });
+  const { page, problems } = await openDashboard(browser, platform, `/admin/users/${bob.id}`);
+  await page.getByRole("button", { name: "Delete" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
+  await page.getByText("Ended: sessions: 1, records of shared/posts: 2").waitFor();
+  await page.waitForURL("**/admin/users");
+  expect(problems).toEqual([]);
+});

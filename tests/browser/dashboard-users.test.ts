@@ -145,6 +145,7 @@ browserTest("[AD90] address, verification and password are set, and links mailed
   await card.getByLabel("Phone").fill("+43 660 7654321");
   await card.getByLabel("New password").fill("set in the dashboard");
   await card.getByText(/^Saving signs the user out/).waitFor();
+  await card.getByText(`${user.email} is told by mail`).waitFor();
   await card.getByRole("button", { name: "Save" }).click();
   await page.getByText("Saved", { exact: true }).waitFor();
   expect((await platform.service.get(path)).body).toMatchObject({
@@ -158,6 +159,7 @@ browserTest("[AD90] address, verification and password are set, and links mailed
   });
   expect(signedIn.status).toBe(200);
   expect((await user.get("/api/auth/me")).status).toBe(401);
+  expect(lastMail(platform, user.email).kind).toBe("emailChanged");
   expect(await card.getByLabel("New password").inputValue()).toBe("");
   expect(problems).toEqual([]);
 });

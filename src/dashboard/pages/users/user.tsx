@@ -77,8 +77,8 @@ function endedText({ records, ...means }: Awaited<ReturnType<typeof server.users
     ...Object.entries(means),
     ...Object.entries(records).map(([at, count]) => [`records of ${at}`, count] as const),
   ];
-  const ended = counts.filter(([, count]) => count > 0).map(([name, count]) => `${count} ${name}`);
-  return ended.length === 0 ? "Nothing belonged to the user." : `Ended: ${ended.join(", ")}.`;
+  const ended = counts.filter(([, count]) => count > 0).map(([name, count]) => `${name}: ${count}`);
+  return ended.length === 0 ? "Nothing belonged to the user" : `Ended: ${ended.join(", ")}`;
 }
 
 /** Says what becomes of a deleted user's records. */
