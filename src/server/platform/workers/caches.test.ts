@@ -31,6 +31,7 @@ const CACHES: Readonly<Record<string, readonly Reason[]>> = {
   "areas/tables/lookups/table-lookup.ts": ["fact", "fact", "fact"],
   "areas/tables/query/kept-lists.ts": ["commit"],
   "areas/tables/query/pages.ts": ["commit", "commit"],
+  "areas/tables/query/search.ts": ["fact"],
   "areas/tables/records/namespaces.ts": ["fact", "fact"],
   "areas/tables/rules/calling.ts": ["fact", "writer"],
   "areas/tables/table-door.ts": ["request"],
