@@ -77,8 +77,8 @@ export interface Declaration<Name extends string, C extends Caller, Query extend
   rawBody?: { contentType: string; schema: TSchema };
   answers: Readonly<Record<number, Answer>>;
   /**
-   * Statuses with an error body. These are implied: 429 and 500; 400, 413 and 415 with a body; 401 and 403 unless the endpoint is
-   * `open`; 507 unless it is a GET.
+   * Statuses with an error body. These are implied: 429 and 500; 400 with a query; 400, 413 and 415 with a body; 401 and 403 unless
+   * the endpoint is `open`; 507 unless it is a GET.
    */
   errors?: readonly number[];
   /** false: the OpenAPI document omits the endpoint. */

@@ -205,7 +205,7 @@ test("[AU33] the log says why a sign-in was refused, and nothing that the provid
   }
   provider.lies = {};
   await until("both are in the log", () => refusals() === before + 2);
-  expect(platform.stderr()).toContain('unexpected ID Token \\"nonce\\" claim value');
+  await until("the log says so", () => platform.stderr().includes('unexpected ID Token \\"nonce\\" claim value'));
   expect(platform.stderr()).not.toContain(String(user.email));
 });
 

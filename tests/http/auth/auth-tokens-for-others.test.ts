@@ -13,7 +13,7 @@ import {
   SignJWT,
 } from "jose";
 import type { JsonObject } from "../../../src/kernel/json/json.ts";
-import { platformCommand, type TestPlatform, testEnvironment, testPlatform } from "../../support/index.ts";
+import { platformCommand, type TestPlatform, testEnvironment, testPlatform, until } from "../../support/index.ts";
 import { nextEmail, PASSWORD, signUp } from "./auth-support.ts";
 
 const configOf = (tokens: string) => `{
@@ -90,7 +90,7 @@ test("[AU320] claims that throw, take too long, are no object, too long or reser
       file.close();
     }),
   );
-  expect(platform.stderr()).toContain("auth.tokens.claims must not set");
+  await until("the log says so", () => platform.stderr().includes("auth.tokens.claims must not set"));
 });
 
 test("[AU320] a refresh whose claims fail keeps the session", async () => {

@@ -27,7 +27,8 @@ for (const form of ["json", "pretty"] as const) {
       const shown = form === "json" ? `"message":${JSON.stringify(text)}` : ` ${text} `;
       expect(lines.filter((line) => line.includes(shown) && line.includes("somebody"))).toHaveLength(1);
     }
-    for (const text of ["facts that throw", "facts that throw below"]) expect(platform.stderr()).toContain(text);
+    for (const text of ["facts that throw", "facts that throw below"])
+      await until("the log says so", () => platform.stderr().includes(text));
     const kept = JSON.stringify((await platform.service.get("/api/admin/logs?limit=50")).body);
     for (const text of [...TEXTS, "facts that throw", "facts that throw below", "Error: no text"]) {
       expect(kept).toContain(`"message":${JSON.stringify(text)}`);

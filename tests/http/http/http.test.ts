@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { type ErrorAnswer, type TestPlatform, testPlatform } from "../../support/index.ts";
+import { type ErrorAnswer, type TestPlatform, testPlatform, until } from "../../support/index.ts";
 
 const BODY_MAX_BYTES = 2_000;
 const ORIGIN = "https://app.example.com";
@@ -167,7 +167,7 @@ test("[HT4] a broken file is 500 without internals, and the log names the reques
   expect(await expectError(response, 500)).toEqual({ code: 500, message: "Internal error" });
   // What the process prints reaches the test a moment later.
   for (let turn = 0; turn < 100 && !platform.stderr().includes(requestId); turn++) await Bun.sleep(20);
-  expect(platform.stderr()).toContain(requestId);
+  await until("the log says so", () => platform.stderr().includes(requestId));
   expect((await platform.get("/api/health")).status).toBe(200);
 });
 

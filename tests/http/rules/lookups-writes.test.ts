@@ -104,5 +104,5 @@ test("[TB210] hooks look up in their transaction, and after their write what is 
 test("[TB202] [TB210] a hook's lookup without an index is a 500 without details", async () => {
   const answer = await ann.post(path("broken"), {});
   expect([answer.status, JSON.stringify(answer.body).includes("index")]).toEqual([500, false]);
-  expect(platform.stderr()).toContain('declare indexes: [{ fields: [\\"on\\"] }]');
+  await until("the log says so", () => platform.stderr().includes('declare indexes: [{ fields: [\\"on\\"] }]'));
 });

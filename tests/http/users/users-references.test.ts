@@ -335,7 +335,7 @@ test("[AU325] a record that restricts, in a file of another moment, keeps the re
   system.close();
   await platform.restart();
   await until("the log names it", () => platform.stderr().includes(`${user.id} cannot go yet`));
-  expect(platform.stderr()).toContain("Records of invoices refer to this one by payerId");
+  await until("the log says so", () => platform.stderr().includes("Records of invoices refer to this one by payerId"));
   expect((await read("invoices", invoice))?.["payerId"]).toBe(user.id);
   expect(await read("users", user.id)).not.toBe(null);
   await key.delete(`${TABLES}/invoices/${invoice}`);

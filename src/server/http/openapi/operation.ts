@@ -75,14 +75,15 @@ function requestBody(schemas: Readonly<Record<string, TSchema | undefined>>, isO
 }
 
 function responsesOf(method: string, declaration: Endpoint["declaration"]): Record<string, unknown> {
-  const { answers, errors = [], caller, body, rawBody } = declaration;
+  const { answers, errors = [], caller, query, body, rawBody } = declaration;
   const responses: Record<string, unknown> = {};
   for (const [status, answer] of Object.entries(answers)) responses[status] = responseOf(answer);
+  const ofQueries = query === undefined ? [] : [400];
   const ofBodies = body === undefined && rawBody === undefined ? [] : [400, 413, 415];
   const ofCredentials = caller === "open" ? [] : [401, 403];
   // Every write may fail on a full disk.
   const ofWrites = method === "GET" || method === "HEAD" ? [] : [507];
-  for (const status of [...errors, ...ofBodies, ...ofCredentials, ...ofWrites, 429, 500]) {
+  for (const status of [...errors, ...ofQueries, ...ofBodies, ...ofCredentials, ...ofWrites, 429, 500]) {
     responses[status] ??= errorAnswer(status);
   }
   return responses;
