@@ -101,7 +101,7 @@ browserTest("[AD28] logs are narrowed by level and words, and the audit shows wh
     .getByRole("button", { name: /insert/ })
     .first()
     .click();
-  await page.getByText("for the audit").waitFor();
+  await page.locator("pre", { hasText: "for the audit" }).waitFor();
 });
 
 browserTest("[AD28] equal entries of the audit log are each shown once when newer ones come", async () => {
