@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { JsonObject } from "../../../src/kernel/json/json.ts";
-import { type ListAnswer, type SignedIn, signIn, type TestPlatform, testPlatform } from "../../support/index.ts";
+import { type ListAnswer, type SignedIn, signIn, type TestPlatform, testPlatform, until } from "../../support/index.ts";
 import { random, testSeed } from "../../support/random.ts";
 
 // Searches for rare words run on the main thread, all others in query processes: among them those with an accent, which finds the
@@ -116,6 +116,8 @@ test("[TB804] it follows every write, and finds texts that are too long for the 
     expect((await search("long", { q: "needle" })).total).toBe(n + 1);
   }
   expect((await platform.service.patch(`${path}/l1`, { text: `needle1 ${"hay ".repeat(24_000)}` })).status).toBe(200);
+  // A text of more than 16 KiB is found soon after its answer.
+  await until("the long text is found", async () => (await search("long", { q: "needle1" })).total === 1);
   for (const q of ["needle", "neédle"]) {
     const { total, items } = await search("long", { q, sort: "id" });
     expect([q, total, items.map(({ highlights }) => highlights["text"]?.slice(0, 20))]).toEqual([
