@@ -12,7 +12,7 @@ export type QuickPage = (query: (sql: string) => Statement<Row>, page: MarkedQue
  */
 export function createQuickPage(charsMax: number): QuickPage {
   const tooLong = new Error(`more than ${charsMax} characters were found`);
-  let markedRows: ReturnType<typeof createMarkedRows> | null = null;
+  const markedRows = createMarkedRows();
   return (query, page) => {
     let left = charsMax;
     function* find({ sql, params }: SentStatement): Iterable<unknown[]> {
@@ -25,7 +25,6 @@ export function createQuickPage(charsMax: number): QuickPage {
         yield values;
       }
     }
-    markedRows ??= createMarkedRows();
     try {
       return [...markedRows(find, page)];
     } catch (cause) {

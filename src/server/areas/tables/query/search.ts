@@ -14,7 +14,7 @@ import {
 } from "../../../db/index.ts";
 import type { Expanding } from "../expand/expand.ts";
 import { parseExpand } from "../expand/paths.ts";
-import { NO_FILTER } from "../filters/filter.ts";
+import { hasRelations, NO_FILTER } from "../filters/filter.ts";
 import type { SqlCondition } from "../filters/filter-sql.ts";
 import { isLight } from "../filters/read-cost.ts";
 import { parseSort, type Sort } from "../filters/sort.ts";
@@ -72,7 +72,9 @@ export function createSearch(deps: { reads: Reads; expanding: Expanding }): Sear
       const statement =
         rank === null ? pageSql(model, found, { sort, limit, offset }) : { sql: rankedPageSql(model), params: [] };
       const isQuick = (): boolean => {
-        if (plan.terms === null || mayTakeLong(filter, granted)) return false;
+        // A relation may look at any number of records, however few matches there are.
+        const isRelated = hasRelations(filter) || hasRelations(ruleFilter);
+        if (plan.terms === null || isRelated || mayTakeLong(filter, granted)) return false;
         return isLight(preparedOf(table).count(filter, granted).made.cost) && areRare(file, model, plan.terms);
       };
       const search = { ...statement, highlight: plan.highlight, rank };
