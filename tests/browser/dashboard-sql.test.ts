@@ -3,6 +3,7 @@ import type { Page } from "playwright-core";
 import { testBrowser } from "../support/browser.ts";
 import { expectAccessible, LOOKS, openDashboard } from "../support/dashboard.ts";
 import { type TestPlatform, testPlatform, until } from "../support/index.ts";
+import { editorOf, runStatements, writeStatements } from "../support/sql-page.ts";
 
 const ONE_DATABASE = "one-database-key-0123456789abcdefghijklmnop";
 const CONFIG = `{
@@ -25,14 +26,6 @@ afterAll(() => platform.stop());
 
 const open = (path: string, options?: Parameters<typeof openDashboard>[3]) =>
   openDashboard({ openProfile }, platform, path, options);
-const editorOf = (page: Page) => page.getByRole("textbox", { name: "Statements" });
-async function write(page: Page, text: string): Promise<void> {
-  await editorOf(page).click();
-  await page.keyboard.press("Control+A");
-  await page.keyboard.insertText(text);
-  await page.keyboard.press("Escape");
-}
-const run = (page: Page) => page.getByRole("button", { name: "Run" }).click();
 const grid = (page: Page) => page.getByRole("grid", { name: "Result" });
 const cell = (page: Page, text: string) => page.getByRole("gridcell", { name: text, exact: true });
 
@@ -40,7 +33,7 @@ browserTest("[AD43] a statement runs with Ctrl+Enter, and its rows are a grid of
   const { page, problems } = await open("/admin/sql");
   await page.getByRole("heading", { level: 1, name: "SQL" }).waitFor();
   expect(await page.title()).toBe("SQL");
-  await write(page, "SELECT id, title, NULL AS missing FROM films ORDER BY id");
+  await writeStatements(page, "SELECT id, title, NULL AS missing FROM films ORDER BY id");
   await page.keyboard.press("Control+Enter");
   await page.getByText("20,000 rows in").waitFor();
   expect(await grid(page).getAttribute("aria-rowcount")).toBe(String(FILMS + 1));
@@ -61,12 +54,12 @@ browserTest(
   "[AD43] several statements run in order up to the first that is refused, whose place is marked",
   async () => {
     const { page } = await open("/admin/sql");
-    await write(
+    await writeStatements(
       page,
       "CREATE TABLE notes (text TEXT);\nINSERT INTO notes VALUES (';'), ('b');\nSELECT txt FROM notes;\nDROP TABLE notes",
     );
     await page.getByText("3 writes").waitFor();
-    await run(page);
+    await runStatements(page);
     await page.getByRole("alert").getByText("no such column: txt").waitFor();
     expect(await page.locator(".code-marked").allTextContents()).toEqual(["txt"]);
     expect(await page.getByRole("tab").count()).toBe(3);
@@ -74,7 +67,7 @@ browserTest(
     await page.getByText("2 rows changed in").waitFor();
     expect((await sql("SELECT count(*) AS n FROM notes")).body.results).toEqual([{ n: 2 }]);
     // What is selected runs alone.
-    await write(page, "SELECT 1 AS one; SELECT 2 AS two");
+    await writeStatements(page, "SELECT 1 AS one; SELECT 2 AS two");
     await page.keyboard.press("Control+Home");
     await page.keyboard.press("Shift+End");
     for (let n = 0; n < "; SELECT 2 AS two".length; n++) await page.keyboard.press("Shift+ArrowLeft");
@@ -94,8 +87,8 @@ browserTest("[AD43] tables and columns are completed, also those that were just 
   await page.keyboard.type(" WHERE films.ti");
   await page.getByRole("option", { name: "title" }).waitFor();
   await page.keyboard.press("Escape");
-  await write(page, "CREATE TABLE directors (surname TEXT)");
-  await run(page);
+  await writeStatements(page, "CREATE TABLE directors (surname TEXT)");
+  await runStatements(page);
   await page.getByRole("button", { name: "directors" }).click();
   await page.getByRole("button", { name: /surname/ }).click();
   await until("its name is inserted", async () => (await editorOf(page).textContent())?.includes(")surname") === true);
@@ -103,7 +96,7 @@ browserTest("[AD43] tables and columns are completed, also those that were just 
 
 browserTest("[AD44] the plan of a statement is a tree, and runs nothing", async () => {
   const { page } = await open("/admin/sql");
-  await write(page, "DELETE FROM films WHERE title IN (SELECT title FROM films WHERE id = 3)");
+  await writeStatements(page, "DELETE FROM films WHERE title IN (SELECT title FROM films WHERE id = 3)");
   await page.getByRole("button", { name: "Plan" }).click();
   const plan = page.getByRole("region", { name: "Plan" });
   await plan.getByText("SCAN films").waitFor();
@@ -119,12 +112,12 @@ browserTest("[AD44] a link fills the editor and runs nothing; the history is kep
   await page.getByText("One write").waitFor();
   await page.getByText("No results yet").waitFor();
   expect((await sql("SELECT count(*) AS n FROM films")).body.results).toEqual([{ n: FILMS }]);
-  await write(page, "SELECT 'of the history'");
-  await run(page);
+  await writeStatements(page, "SELECT 'of the history'");
+  await runStatements(page);
   await page.getByText("One row in").waitFor();
   expect(new URL(page.url()).searchParams.get("query")).toContain("of the history");
   await page.reload();
-  await write(page, "");
+  await writeStatements(page, "");
   await page.getByRole("button", { name: "History" }).click();
   await page
     .getByRole("dialog")
@@ -138,8 +131,11 @@ browserTest("[AD44] a link fills the editor and runs nothing; the history is kep
 
 browserTest("[AD44] a read that takes long is ended by Cancel", async () => {
   const { page } = await open("/admin/sql");
-  await write(page, "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n");
-  await run(page);
+  await writeStatements(
+    page,
+    "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n",
+  );
+  await runStatements(page);
   await page.getByRole("button", { name: "Cancel" }).click();
   await page.getByRole("alert").getByText("Cancelled").waitFor();
   await page.getByRole("button", { name: "Run" }).waitFor();
@@ -153,16 +149,16 @@ browserTest("[AD44] statements that wait do not run after their database or page
     const { query } = request.method() === "POST" ? request.postDataJSON() : {};
     if (typeof query === "string") requests.push(query);
   });
-  await write(page, `${slow}; CREATE TABLE left_behind (id TEXT)`);
+  await writeStatements(page, `${slow}; CREATE TABLE left_behind (id TEXT)`);
   const asked = page.waitForRequest((request) => request.postData()?.includes("RECURSIVE n") === true);
-  await run(page);
+  await runStatements(page);
   const first = await asked;
   await page.getByRole("combobox", { name: "Database" }).click();
   await page.getByRole("option", { name: "archive" }).click();
   await page.getByText("No results yet").waitFor();
   await until("the statement has ended", async () => first.failure() !== null || (await first.response()) !== null);
-  await write(page, "SELECT 'of archive'");
-  await run(page);
+  await writeStatements(page, "SELECT 'of archive'");
+  await runStatements(page);
   await page.getByText("One row in").waitFor();
   expect(requests.filter((query) => query.includes("left_behind"))).toEqual([]);
 });
@@ -173,20 +169,20 @@ browserTest("[AD43] a key sees the databases of its scopes, and is refused at ot
   expect(await page.getByRole("option").allTextContents()).toEqual(["archive"]);
   await page.getByText(/No tables yet/).waitFor();
   await page.goto(`${platform.url}/admin/sql?database=reports`);
-  await write(page, "SELECT 1");
-  await run(page);
+  await writeStatements(page, "SELECT 1");
+  await runStatements(page);
   await page.getByRole("alert").getByText("Access denied").first().waitFor();
 });
 
 for (const { name, options } of LOOKS) {
   browserTest(`[AD30] the SQL page is accessible and fits: ${name}`, async () => {
     const { page } = await open("/admin/sql", options);
-    await write(
+    await writeStatements(
       page,
       "-- words, 'texts' and numbers\nSELECT title, 1.5 AS n FROM films LIMIT 50; DELETE FROM films WHERE id < 0; SELECT 'x' FROM nowhere",
     );
     await expectAccessible(page);
-    await run(page);
+    await runStatements(page);
     await page.getByRole("alert").waitFor();
     await expectAccessible(page);
     await page.getByRole("tab").first().click();

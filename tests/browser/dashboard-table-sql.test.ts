@@ -7,6 +7,7 @@ import type { JsonObject } from "../../src/kernel/json/json.ts";
 import { testBrowser } from "../support/browser.ts";
 import { expectAccessible, LOOKS, openDashboard } from "../support/dashboard.ts";
 import { type TestPlatform, testPlatform, until } from "../support/index.ts";
+import { editorOf, runStatements, writeStatements } from "../support/sql-page.ts";
 
 const READER = "reads-tables-key-0123456789abcdefghijklmnop";
 const CONFIG = `{
@@ -42,14 +43,6 @@ afterAll(() => platform.stop());
 
 const open = (path: string, options?: Parameters<typeof openDashboard>[3]) =>
   openDashboard({ openProfile }, platform, path, options);
-const editorOf = (page: Page) => page.getByRole("textbox", { name: "Statements" });
-async function write(page: Page, text: string): Promise<void> {
-  await editorOf(page).click();
-  await page.keyboard.press("Control+A");
-  await page.keyboard.insertText(text);
-  await page.keyboard.press("Escape");
-}
-const run = (page: Page) => page.getByRole("button", { name: "Run" }).click();
 const cell = (page: Page, text: string) => page.getByRole("gridcell", { name: text, exact: true });
 
 browserTest("[AD160] the tables of a namespace are joined, and nothing is changed", async () => {
@@ -58,13 +51,13 @@ browserTest("[AD160] the tables of a namespace are joined, and nothing is change
   await tables.getByText("orders").waitFor();
   await tables.getByRole("button", { name: "notes" }).click();
   await tables.getByRole("button", { name: /_platform_document/ }).waitFor();
-  await write(page, JOIN);
-  await run(page);
+  await writeStatements(page, JOIN);
+  await runStatements(page);
   await cell(page, "Ada").waitFor();
   await cell(page, "12.5").first().waitFor();
   expect(problems).toEqual([]);
-  await write(page, "DELETE FROM orders");
-  await run(page);
+  await writeStatements(page, "DELETE FROM orders");
+  await runStatements(page);
   await page.getByRole("alert").getByText("Only queries of the declared tables").waitFor();
 });
 
@@ -75,8 +68,8 @@ browserTest("[AD160] an instance is chosen by the beginning of its id, and stand
   await page.getByText("Choose an instance").waitFor();
   await page.getByRole("combobox", { name: "Instance" }).fill("b2");
   await page.getByRole("option", { name: "b2" }).click();
-  await write(page, "SELECT title FROM cards");
-  await run(page);
+  await writeStatements(page, "SELECT title FROM cards");
+  await runStatements(page);
   await cell(page, "of b2").waitFor();
   const { searchParams } = new URL(page.url());
   expect([searchParams.get("namespace"), searchParams.get("instance")]).toEqual(["boards", "b2"]);
@@ -97,8 +90,8 @@ browserTest("[AD160] a key with scopes is offered no tables", async () => {
 
 browserTest("[AD161] a result is a chart of bars or a line, and a CSV file without formulas", async () => {
   const { page, problems } = await open("/admin/sql?namespace=shop");
-  await write(page, JOIN);
-  await run(page);
+  await writeStatements(page, JOIN);
+  await runStatements(page);
   await page.getByText("3 rows in").waitFor();
   const saving = page.waitForEvent("download");
   await page.getByRole("button", { name: "CSV" }).click();
@@ -115,8 +108,8 @@ browserTest("[AD161] a result is a chart of bars or a line, and a CSV file witho
   await page.getByRole("option", { name: "total" }).click();
   await page.getByRole("img", { name: "total by total, 3 rows" }).locator("canvas").waitFor();
   // A result without numbers has nothing to draw.
-  await write(page, "SELECT name FROM customers");
-  await run(page);
+  await writeStatements(page, "SELECT name FROM customers");
+  await runStatements(page);
   await page.getByRole("columnheader", { name: "name" }).waitFor();
   expect(await page.getByText("Chart", { exact: true }).count()).toBe(0);
   expect(problems).toEqual([]);
@@ -124,7 +117,7 @@ browserTest("[AD161] a result is a chart of bars or a line, and a CSV file witho
 
 browserTest("[AD161] a query is saved under a name, found, and removed", async () => {
   const { page } = await open("/admin/sql?namespace=shop");
-  await write(page, JOIN);
+  await writeStatements(page, JOIN);
   await page.getByRole("button", { name: "Save" }).click();
   const dialog = page.getByRole("dialog", { name: "Save this query in this browser" });
   await dialog.getByRole("textbox", { name: "Name" }).fill("Totals by customer");
@@ -143,8 +136,8 @@ browserTest("[AD161] a query is saved under a name, found, and removed", async (
 for (const { name, options } of LOOKS) {
   browserTest(`[AD30] SQL of tables, its plan and its chart are accessible and fit: ${name}`, async () => {
     const { page } = await open("/admin/sql?namespace=shop", options);
-    await write(page, JOIN);
-    await run(page);
+    await writeStatements(page, JOIN);
+    await runStatements(page);
     await page.getByText("3 rows in").waitFor();
     await expectAccessible(page);
     await page.getByText("Chart", { exact: true }).click();
