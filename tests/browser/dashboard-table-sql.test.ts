@@ -133,6 +133,30 @@ browserTest("[AD161] a query is saved under a name, found, and removed", async (
   await saved.waitFor({ state: "detached" });
 });
 
+browserTest("[AD161] no saved query makes way for another one", async () => {
+  const { page } = await open("/admin/sql?namespace=shop");
+  await writeStatements(page, JOIN);
+  const button = page.getByRole("button", { name: "Save", exact: true });
+  const dialog = page.getByRole("dialog", { name: "Save this query in this browser" });
+  const name = dialog.getByRole("textbox", { name: "Name" });
+  await button.click();
+  await name.fill("query 0");
+  await dialog.getByRole("button", { name: "Save" }).click();
+  await page.evaluate(`for (const key of Object.keys(localStorage)) if (key.startsWith("platform.sql-saved")) {
+    const [one] = JSON.parse(localStorage[key]);
+    localStorage[key] = JSON.stringify(Array.from({ length: 100 }, (_, n) => ({ ...one, name: "query " + n })));
+  }`);
+  await page.reload();
+  await writeStatements(page, JOIN);
+  await button.click();
+  await name.fill("one more");
+  await dialog.getByText("100 queries are saved: delete one first").waitFor();
+  expect(await dialog.getByRole("button", { name: "Save" }).isDisabled()).toBe(true);
+  // One of the saved ones is still replaced.
+  await name.fill("query 7");
+  expect(await dialog.getByRole("button", { name: "Save" }).isDisabled()).toBe(false);
+});
+
 for (const { name, options } of LOOKS) {
   browserTest(`[AD30] SQL of tables, its plan and its chart are accessible and fit: ${name}`, async () => {
     const { page } = await open("/admin/sql?namespace=shop", options);

@@ -43,12 +43,14 @@ export function useHistory(database: string) {
         [{ text, at: Date.now() }, ...before.filter((entry) => entry.text !== text)].slice(0, SQL_HISTORY_MAX),
       );
     },
+    /** Whether there is no place for a further name. */
+    isFull: (name: string): boolean => saved.length >= SQL_SAVED_MAX && saved.every((entry) => entry.name !== name),
     /** Saves a text under a name, in place of the one of that name. */
     save(name: string, text: string): void {
       setSaved((before) =>
-        [...before.filter((entry) => entry.name !== name), { name, text, at: Date.now() }]
-          .toSorted((one, other) => (one.name ?? "").localeCompare(other.name ?? ""))
-          .slice(0, SQL_SAVED_MAX),
+        [...before.filter((entry) => entry.name !== name), { name, text, at: Date.now() }].toSorted((one, other) =>
+          (one.name ?? "").localeCompare(other.name ?? ""),
+        ),
       );
     },
     remove: (name: string) => setSaved((before) => before.filter((entry) => entry.name !== name)),
@@ -62,6 +64,8 @@ export function SaveButton({ text, history }: { text: string; history: History }
   const [name, setName] = useState<string | null>(null);
   const close = (): void => setName(null);
   const isTooLong = text.length > SQL_HISTORY_CHARACTERS_MAX;
+  const given = (name ?? "").trim();
+  const isFull = given !== "" && history.isFull(given);
   return (
     <>
       <Button
@@ -76,7 +80,7 @@ export function SaveButton({ text, history }: { text: string; history: History }
         <form
           onSubmit={(event) => {
             event.preventDefault();
-            history.save((name ?? "").trim(), text);
+            history.save(given, text);
             close();
           }}
         >
@@ -86,10 +90,11 @@ export function SaveButton({ text, history }: { text: string; history: History }
             required
             maxLength={SQL_NAME_CHARACTERS_MAX}
             value={name ?? ""}
+            error={isFull ? `${SQL_SAVED_MAX} queries are saved: delete one first` : undefined}
             onChange={(event) => setName(event.currentTarget.value)}
           />
           <Group gap="xs" mt="md">
-            <Button type="submit" disabled={(name ?? "").trim() === ""}>
+            <Button type="submit" disabled={given === "" || isFull}>
               Save
             </Button>
             <Button variant="default" onClick={close}>
