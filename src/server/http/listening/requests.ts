@@ -29,11 +29,13 @@ export class Requests {
   /** Servers of requests that another server than the current one received. */
   readonly #owners = new WeakMap<Request, Server<SocketHandler>>();
   readonly #pathAtMin: number;
+  readonly #scheme: string;
   #knownOrigin: string | null = null;
   #knownHost: string | null = null;
 
   constructor({ isTls }: { isTls: boolean }) {
     this.#pathAtMin = isTls ? PATH_AT_MIN.https : PATH_AT_MIN.http;
+    this.#scheme = isTls ? "https://" : "http://";
   }
 
   /** Returns the request as Bun received it. */
@@ -58,12 +60,14 @@ export class Requests {
     if (this.#knownOrigin !== null && url.startsWith(this.#knownOrigin)) return request;
     const schemeEnd = url.startsWith("https:") ? "https://".length : "http://".length;
     const pathAt = url.startsWith("/") ? 0 : url.indexOf("/", schemeEnd);
-    if (pathAt >= this.#pathAtMin && URL.canParse(url)) {
+    const isOwnScheme = url.startsWith(this.#scheme);
+    if (isOwnScheme && pathAt >= this.#pathAtMin && URL.canParse(url)) {
       this.#knownOrigin = url.slice(0, pathAt + 1);
       return request;
     }
-    const scheme = pathAt > 0 ? url.slice(0, schemeEnd) : "http://";
-    const complete = new Request(`${scheme}localhost${url.slice(pathAt)}`, request);
+    // Between nodes everything is HTTPS: there, the scheme says nothing about the client's.
+    const host = !isOwnScheme && pathAt > schemeEnd && URL.canParse(url) ? url.slice(schemeEnd, pathAt) : "localhost";
+    const complete = new Request(`${this.#scheme}${host}${url.slice(pathAt)}`, request);
     this.#originals.set(complete, request);
     return complete;
   }

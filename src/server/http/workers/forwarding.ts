@@ -11,12 +11,21 @@ const OF_HANDSHAKE = [
   "sec-websocket-protocol",
 ];
 
-/** The main process, as a worker reaches it. */
+/** Proof that both ends of a connection are nodes of one cluster. */
+export interface NodeTls {
+  cert: string;
+  key: string;
+  ca: string;
+  /** The name in the certificate of the other end. */
+  serverName: string;
+}
+
+/** The main process, as a worker reaches it, or the owner, as another node does. */
 export interface MainProcess {
-  /** The path of its Unix socket. */
-  path: string;
+  /** The path of its Unix socket, or the origin of its node port. */
+  at: { unix: string } | { origin: string; tls: NodeTls };
   secret: string;
-  /** The place of this worker. */
+  /** The place of this worker, or a number that no other node has. */
   worker: number;
 }
 
@@ -29,15 +38,16 @@ export interface Upstream {
 /** Passes requests on to the main process. */
 export type Forwarding = ReturnType<typeof createForwarding>;
 
-export function createForwarding(main: MainProcess) {
+/** `ended`: aborts everything that is under way, when the other end is gone. */
+export function createForwarding({ at, ...main }: MainProcess, ended?: AbortSignal) {
   let lastId = 0;
   /** Requests under way, by number. */
   const underWay = new Map<number, Request>();
 
   const send = (path: string, init: BunFetchRequestInit): Promise<Response> =>
-    fetch(`http://main${path}`, {
+    fetch(`${"unix" in at ? "http://main" : at.origin}${path}`, {
       ...init,
-      unix: main.path,
+      ...("unix" in at ? { unix: at.unix } : { tls: at.tls }),
       redirect: "manual",
       decompress: false,
       // The main process answers whatever it takes: it has bounds of its own.
@@ -46,11 +56,20 @@ export function createForwarding(main: MainProcess) {
 
   const answerOf = (id: number, request: Request, peer: string): Promise<Response> => {
     const headers = innerHeaders(request, { ...main, id, peer });
-    const { method, signal } = request;
+    const { method } = request;
+    const signal = ended === undefined ? request.signal : AbortSignal.any([request.signal, ended]);
     return send(pathOf(request.url), { method, headers, body: request.body, signal });
   };
 
+  const addressOf = (path: string): string =>
+    "unix" in at ? `ws+unix://${at.unix}:${path}` : `${at.origin.replace(/^http/, "ws")}${path}`;
+
   return {
+    /** Sends a message of this process itself, which is no client's request. Errors: as `forward`. */
+    tell(path: string, init: { method: "GET" | "POST"; body?: string } = { method: "GET" }): Promise<Response> {
+      const headers = innerHeaders(new Request("http://main/", init), { ...main, id: 0, peer: "" });
+      return send(path, { ...init, headers, ...(ended === undefined ? {} : { signal: ended }) });
+    },
     /** Returns a request that is under way; undefined: it has been answered. */
     underWay: (id: number): Request | undefined => underWay.get(id),
     /**
@@ -75,9 +94,9 @@ export function createForwarding(main: MainProcess) {
       const headers = innerHeaders(request, { ...main, id, peer });
       const protocols = headers.get("sec-websocket-protocol");
       for (const name of OF_HANDSHAKE) headers.delete(name);
-      const address = `ws+unix://${main.path}:${pathOf(request.url)}`;
-      const socket = new WebSocket(address, {
+      const socket = new WebSocket(addressOf(pathOf(request.url)), {
         headers: Object.fromEntries(headers),
+        ...("unix" in at ? {} : { tls: at.tls }),
         ...(protocols === null ? {} : { protocols: protocols.split(",").map((name) => name.trim()) }),
       });
       const relay = new Relay(socket);

@@ -5,7 +5,10 @@ export const INNER_HEADER = "x-platform-worker";
 export interface InnerRequest {
   /** The worker's place. */
   worker: number;
-  /** The number of the request in its worker. A negative one asks for the answer to that upgrade, which a WebSocket does not show. */
+  /**
+   * The number of the request in its worker; 0: it is no client's. A negative one asks for the answer to that upgrade, which a WebSocket
+   * does not show.
+   */
   id: number;
   /** The address of the connection to the worker. */
   peer: string;

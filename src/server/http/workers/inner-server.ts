@@ -4,11 +4,13 @@ import type { Receiver, SocketHandler } from "../../sockets/socket-server.ts";
 import { REQUEST_MAX_BYTES } from "../limits.ts";
 import { type InnerRequest, readInner } from "./inner-request.ts";
 
-/** Options of the server that takes requests from workers. */
+/** Options of the server that takes requests from workers, or from other nodes. */
 export interface InnerOptions {
-  /** The path of a Unix socket, in a directory that only this account can enter. */
-  path: string;
+  /** A Unix socket, in a directory that only this account can enter, or a port for whoever proves to be a node. */
+  at: { unix: string } | { hostname: string; port: number; tls: { cert: string; key: string; ca: string } };
   secret: string;
+  /** Answers a message that is no client's request. Absent: there are none. */
+  told?(request: Request, inner: InnerRequest): MaybePromise<Response>;
   /** Tells a worker whether it holds the connection of a request open. */
   hold(inner: InnerRequest, isHeld: boolean): void;
   /** Stops the workers; resolves when they have answered what they had begun. */
@@ -18,7 +20,7 @@ export interface InnerOptions {
 /** Answers to upgrades that are kept until their worker asks for them. Workers ask at once. */
 const ANSWERS_MAX = 10_000;
 /**
- * Takes requests from the workers, and answers them like those of the public port. A WebSocket is upgraded here, and its worker passes
+ * Takes requests from the workers, or from other nodes, and answers them like those of the public port. A WebSocket is upgraded here, and its worker passes
  * the messages on.
  */
 export class InnerServer implements Receiver {
@@ -38,8 +40,10 @@ export class InnerServer implements Receiver {
     },
   ) {
     this.#options = options;
+    const { at } = options;
     this.#server = Bun.serve<SocketHandler>({
-      unix: options.path,
+      // With `ca`, a connection is refused in its handshake unless its end proves to have a certificate of that issuer.
+      ...("unix" in at ? at : { ...at, tls: { ...at.tls, requestCert: true } }),
       // Bun's types have it for ports alone. A worker closes the connections of its clients itself, after its own timeout.
       ...({ idleTimeout: 0 } satisfies { idleTimeout: number } as object),
       maxRequestBodySize: REQUEST_MAX_BYTES,
@@ -84,6 +88,7 @@ export class InnerServer implements Receiver {
     const inner = readInner(request, this.#options.secret);
     if (inner === null) return new Response(null, { status: 403 });
     if (inner.id < 0) return this.#taken({ ...inner, id: -inner.id });
+    if (inner.id === 0) return this.#options.told?.(request, inner) ?? new Response(null, { status: 404 });
     this.#requests.set(request, inner);
     const response = await serve(request);
     if (!isUpgrade || response.status === SWITCHED) return response;

@@ -13,7 +13,7 @@ export interface WorkerListenerOptions {
   clock: Clock;
   host: string;
   port: number;
-  forwarding: Forwarding;
+  forwarding: Pick<Forwarding, "forward" | "open">;
   /** Answers a request; null: the main process is to. `peer` returns the address of the connection. */
   answer(request: Request, peer: () => string): MaybePromise<Response | null>;
   /** Answers when the main process does not. */
@@ -80,10 +80,7 @@ export function listenAsWorker(options: WorkerListenerOptions) {
       return forwarded;
     },
     /** Holds the connection of a request that is under way, or no longer. */
-    hold(id: number, isHeld: boolean): void {
-      const request = forwarding.underWay(id);
-      if (request !== undefined) server.timeout(request, isHeld ? 0 : IDLE_TIMEOUT_SECONDS);
-    },
+    hold: (request: Request, isHeld: boolean): void => server.timeout(request, isHeld ? 0 : IDLE_TIMEOUT_SECONDS),
     /** Accepts nothing more, and resolves when everything that was begun is answered; after UNDER_WAY_MAX_MS at the latest. */
     async stop(): Promise<void> {
       const answered = server.stop(false);

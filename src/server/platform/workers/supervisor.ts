@@ -80,7 +80,7 @@ export class Workers {
   readonly openInner = (serving: ConstructorParameters<typeof InnerServer>[1]): InnerServer =>
     new InnerServer(
       {
-        path: this.#socket,
+        at: { unix: this.#socket },
         secret: this.#secret,
         hold: ({ worker, id }, isHeld) => this.#send(worker, { kind: "hold", id, isHeld }),
         stopped: () => this.stop(),
@@ -169,7 +169,7 @@ export class Workers {
 
   #order(place: number): WorkerOrder {
     if (this.#address === null) throw new Error("a worker asks for its order before the server listens");
-    const main = { path: this.#socket, secret: this.#secret, worker: place };
+    const main = { at: { unix: this.#socket }, secret: this.#secret, worker: place };
     return { ...this.#options.order, ...this.#address, page: this.#page, main, configHash: this.#options.configHash };
   }
 

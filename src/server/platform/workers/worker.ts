@@ -27,10 +27,11 @@ export async function runWorker(
   const page = new SharedPage(order.page, { apart: join(order.dataDirectory, SYSTEM_FILE) });
   const answers = createReports(clock, (batch) => channel.send({ kind: "answers", answers: JSON.stringify(batch) }));
   const answer = await createAnswering(config, { order, page, onAnswer: answers.add });
+  const forwarding = createForwarding(order.main);
   const listener = listenAsWorker({
     ...order,
     clock,
-    forwarding: createForwarding(order.main),
+    forwarding,
     answer,
     failure: unanswered,
     messageMaxBytes: Math.max(FRAME_MAX_BYTES, roomMessageMaxBytes(config.rooms ?? {})),
@@ -41,7 +42,8 @@ export async function runWorker(
   );
   await new Promise<void>((resolve) => {
     channel.listen((message) => {
-      if (message.kind === "hold") listener.hold(message.id, message.isHeld);
+      const held = message.kind === "hold" ? forwarding.underWay(message.id) : undefined;
+      if (message.kind === "hold" && held !== undefined) listener.hold(held, message.isHeld);
       if (message.kind === "stop") resolve();
     });
     channel.send({ kind: "ready" });
