@@ -1,6 +1,6 @@
 import type { FileStamp, LeftFrames } from "../../../src/server/areas/backup/continuous/capture/records.ts";
-import { FRAME_HEADER_BYTES } from "../../../src/server/areas/backup/continuous/ship/chain.ts";
-import type { CommitRow } from "../../../src/server/areas/backup/continuous/ship/commit-row.ts";
+import { FRAME_HEADER_BYTES } from "../../../src/server/db/capture/commit-frames.ts";
+import type { CommitMark } from "../../../src/server/db/writer/commit-gate.ts";
 
 export const PAGE_BYTES = 512;
 /** Page of the commit row; page 1 has the header. */
@@ -14,20 +14,20 @@ export type Pages = readonly Uint8Array<ArrayBuffer>[];
 export interface SimulatedFile {
   path: string;
   id: string;
-  row: CommitRow;
+  row: CommitMark;
   pages: Pages;
   /** null: the file is closed. */
   opened: { place: number; nonce: number } | null;
-  wal: { salts: number; frames: number; commits: { row: CommitRow; frames: Uint8Array<ArrayBuffer> }[] };
+  wal: { salts: number; frames: number; commits: { row: CommitMark; frames: Uint8Array<ArrayBuffer> }[] };
   /** Whether a kill has left frames in the WAL. */
   hasLeftWal: boolean;
   stamp: FileStamp;
   /** State on the disk; null: the file is not there. */
-  durable: { row: CommitRow; pages: Pages; id: string; events: number } | null;
+  durable: { row: CommitMark; pages: Pages; id: string; events: number } | null;
 }
 
 /** Makes the page that SQLite makes of a commit row. */
-export function commitPageOf({ number, nonce, at, place, file }: CommitRow): Uint8Array<ArrayBuffer> {
+export function commitPageOf({ number, nonce, at, place, file }: CommitMark): Uint8Array<ArrayBuffer> {
   const page = Buffer.alloc(PAGE_BYTES);
   const text = Buffer.from(file);
   const head = Buffer.from([7, 0, 6, 6, 6, 6, 13 + 2 * text.byteLength]);

@@ -1,36 +1,9 @@
+import type { CommitFrames } from "../../../../db/capture/commit-frames.ts";
+import { decodeCommitRow } from "../../../../db/capture/commit-row.ts";
 import { type EntryHead, type EntryKind, encodeHead, type Position } from "../format/entries.ts";
 import type { StoredFile } from "../format/manifest.ts";
 import { applyDifference, hashText, PageHashes, pageHash } from "../format/pages.ts";
 import type { Bases } from "./bases.ts";
-import { type CommitRow, decodeCommitRow } from "./commit-row.ts";
-
-export const FRAME_HEADER_BYTES = 24;
-const SIZE_OFFSET = 4;
-
-/** One transaction in a WAL. */
-export interface CommitFrames {
-  /** Last version of each page that it has changed. */
-  pages: ReadonlyMap<number, Uint8Array>;
-  /** Pages of the file after it. */
-  count: number;
-}
-
-/** Separates frames into transactions. The frames of one that is not complete are left out. */
-export function* commitsOf(
-  content: Uint8Array<ArrayBuffer>,
-  pageBytes: number,
-  open: Map<number, Uint8Array>,
-): Generator<CommitFrames> {
-  const view = new DataView(content.buffer, content.byteOffset, content.byteLength);
-  const frameBytes = FRAME_HEADER_BYTES + pageBytes;
-  for (let offset = 0; offset + frameBytes <= content.byteLength; offset += frameBytes) {
-    open.set(view.getUint32(offset), content.subarray(offset + FRAME_HEADER_BYTES, offset + frameBytes));
-    const count = view.getUint32(offset + SIZE_OFFSET);
-    if (count === 0) continue;
-    yield { pages: new Map(open), count };
-    open.clear();
-  }
-}
 
 /** An entry that is ready to be stored. */
 export interface ChainEntry {
@@ -77,7 +50,7 @@ export class Chain {
    */
   commit({ pages, count }: CommitFrames, opening: "any" | "same" = "any"): ChainEntry | "known" | "broken" {
     const page = pages.get(this.#commitPage);
-    const row: CommitRow | null = page === undefined ? null : decodeCommitRow(page);
+    const row = page === undefined ? null : decodeCommitRow(page);
     if (row === null || row.number === 0 || this.last === null || row.file !== this.id) return "broken";
     if (row.number <= this.last.number) return "known";
     // The first commit of an opening has another nonce, and a number that may be much higher.

@@ -1,5 +1,6 @@
+import { commitsOf, FRAME_HEADER_BYTES } from "../../../../db/capture/commit-frames.ts";
 import type { LeftFrames } from "../capture/records.ts";
-import { type ChainEntry, commitsOf, FRAME_HEADER_BYTES } from "./chain.ts";
+import type { ChainEntry } from "./chain.ts";
 import { follows, type Tracked } from "./tracked-file.ts";
 
 export function beginLeft(file: Tracked, { number, nonce }: LeftFrames): void {

@@ -1,4 +1,5 @@
 import { closeSync, existsSync, openSync, rmSync, writeSync } from "node:fs";
+import type { CommitFrames } from "../../../../db/capture/commit-frames.ts";
 import { BackupError } from "../../types.ts";
 import { stampOf } from "../capture/capture.ts";
 import type { FileStamp } from "../capture/records.ts";
@@ -7,7 +8,6 @@ import type { Position } from "../format/entries.ts";
 import { type CopyDescription, FORMAT, FORMAT_VERSION } from "../format/manifest.ts";
 import { hashText, PageHashes, pageHash } from "../format/pages.ts";
 import { COPY_BLOCK_BYTES, COPY_IN_SEGMENT_BYTES_MAX, ZSTD_LEVEL } from "../limits.ts";
-import type { CommitFrames } from "./chain.ts";
 import { type Snapshot, takeSnapshot } from "./snapshot.ts";
 
 const SNAPSHOTS_MAX = 5;

@@ -1,12 +1,13 @@
 import { unreachable } from "../../../../../kernel/errors.ts";
 import type { Ids } from "../../../../../kernel/ids.ts";
+import { commitsOf, FRAME_HEADER_BYTES } from "../../../../db/capture/commit-frames.ts";
 import type { FileRecord, FileStamp } from "../capture/records.ts";
 import type { Position } from "../format/entries.ts";
 import type { GapReason, StoredFile } from "../format/manifest.ts";
 import { PageHashes } from "../format/pages.ts";
 import { TABLE_SAVED_AT_ONCE_BYTES, TABLE_SAVED_EVERY_MS } from "../limits.ts";
 import type { Bases } from "./bases.ts";
-import { Chain, commitsOf, FRAME_HEADER_BYTES } from "./chain.ts";
+import { Chain } from "./chain.ts";
 import { Copies } from "./copies.ts";
 import type { ShipParts } from "./disk.ts";
 import { Endings, type EndingsDeps } from "./endings.ts";

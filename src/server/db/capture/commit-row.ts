@@ -1,4 +1,4 @@
-import type { Position } from "../format/entries.ts";
+import type { CommitMark } from "../writer/commit-gate.ts";
 
 const TABLE_LEAF = 0x0d;
 const CELL_COUNT_OFFSET = 3;
@@ -14,10 +14,8 @@ const TYPE_ZERO = 8;
 const TYPE_ONE = 9;
 const WORD_BYTES = 4;
 
-export type CommitRow = Position & { file: string };
-
 /** Reads the commit row from the page of its table, which has this row only. null: the page is something else. */
-export function decodeCommitRow(page: Uint8Array): CommitRow | null {
+export function decodeCommitRow(page: Uint8Array): CommitMark | null {
   const bytes = Buffer.from(page.buffer, page.byteOffset, page.byteLength);
   if (bytes[0] !== TABLE_LEAF || bytes.readUInt16BE(CELL_COUNT_OFFSET) !== 1) return null;
   let offset = bytes.readUInt16BE(FIRST_CELL_OFFSET);
@@ -50,7 +48,7 @@ export function decodeCommitRow(page: Uint8Array): CommitRow | null {
   }
   const [, number, nonce, at, place, file] = values;
   const isRow = [number, nonce, at, place].every((value) => typeof value === "number") && typeof file === "string";
-  return isRow ? ({ number, nonce, at, place, file } as CommitRow) : null;
+  return isRow ? ({ number, nonce, at, place, file } as CommitMark) : null;
 }
 
 /** Reads a signed integer, which is exact as a number below 2^53. */
