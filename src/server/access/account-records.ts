@@ -80,6 +80,8 @@ export interface AccountRecords {
    * that moves, by `namespace/table`. A preview is undone. Errors: 409, and nothing has moved.
    */
   merge(asked: AskedMerge & { into: string }, options: { isPreview: boolean }): Promise<Record<string, number>>;
+  /** Counts the records of other files that refer to a record, in instances too, by `namespace/table`. */
+  countFar(id: string, signal: AbortSignal): Promise<Record<string, number>>;
   /** Keeps others from beginning to refer to a record that goes, until the returned function is called. */
   hold(id: string): () => void;
   /** Errors: 409 that names the table whose records restrict the deletion. */
@@ -105,7 +107,7 @@ export interface AccountMarks {
   deleting(id: string, work: () => Promise<unknown>): Promise<Record<string, number>>;
   /**
    * Moves what refers to `from` to `into`, and merges the accounts by `AccountRecords.asked`. Resolves when `from` is gone, with the
-   * number of records by table; null: there is no table of users, and nothing is done. Errors: 409, and nothing has moved.
+   * number of records by table, those of other files as they were before it; null: there is no table of users, and nothing is done. Errors: 409, and nothing has moved.
    */
   merge(asked: AskedMerge & { into: string }, options: { isPreview: boolean }): Promise<Record<string, number> | null>;
 }

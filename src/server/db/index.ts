@@ -20,6 +20,7 @@ export { quoteIdentifier } from "./identifiers.ts";
 export { createInstanceFiles, type InstanceFiles } from "./instances/instance-files.ts";
 export type { InstanceCreations } from "./instances/instance-quota.ts";
 export { openUpgraded } from "./instances/upgraded-file.ts";
+export { readMeta } from "./meta.ts";
 export { layOut, NewerFileError, requireKnownVersion } from "./migrations.ts";
 export { creating, foundIn } from "./missing-table.ts";
 export { openUnchanged } from "./open-unchanged.ts";

@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import type { JsonObject } from "../../../src/kernel/json/json.ts";
 import { MINUTE_MS } from "../../../src/kernel/time/duration.ts";
 import { type SignedIn, signIn, signToken, type TestPlatform, testPlatform, until } from "../../support/index.ts";
@@ -49,6 +51,13 @@ export default {
       access: { read: (auth) => [["text", "!=", "secret"]] },
     },
     closed: { schema: { ofId: { references: "shared/users", onDelete: "cascade" } }, access: { read: false } },
+  } }, boards: { instance: true, access: { open: (auth, id) => id !== "shut", create: true }, tables: {
+    cards: {
+      schema: { ofId: { references: "shared/users", onDelete: "cascade" }, text: { type: "string" },
+        guests: { type: "references", references: "shared/users", onDelete: "remove" }, scan: { type: "file", bucket: "box" } },
+      access: { read: (auth) => [["text", "!=", "secret"]], insert: true },
+    },
+    rows: { schema: { ofId: { references: "shared/users", onDelete: "cascade" } }, access: { read: false } },
   } } },
   routes: (api) => api
     .post("/hold", () => { gate = new Promise((resolve) => { open = resolve; }); return {}; }, { access: true })
@@ -106,6 +115,54 @@ test("[AU390] records of other namespaces that refer to the user are there too, 
   // By the scopes of a key, which allow one namespace here.
   const byKey = await platform.withKey(`all${KEY}`).get<Exported>(of(user.id));
   expect(Object.keys(byKey.body.records).some((place) => place.startsWith("journal/"))).toBe(false);
+});
+
+test("[AU390] records of instances that refer to the user are there too, of open and closed ones, under the rules of both", async () => {
+  const user = await signIn(platform);
+  const added = async (board: string, body: JsonObject, table = "cards"): Promise<string> => {
+    const answer = await platform.service.post<{ id: string }>(`/api/db/boards/${board}/tables/${table}`, body);
+    expect(answer.status).toBe(201);
+    return answer.body.id;
+  };
+  const [first, second] = [
+    await added("early", { ofId: user.id, guests: [user.id, bob.id] }),
+    await added("early", { guests: [bob.id, user.id] }),
+  ];
+  await added("early", { ofId: user.id, text: "secret" });
+  await added("early", { ofId: user.id }, "rows");
+  await added("other", { ofId: bob.id });
+  await added("shut", { ofId: user.id });
+  const expected = { "boards/early/cards": [first, second].sort() };
+  const cardsOf = ({ records }: Exported) => {
+    const found = Object.entries(records).filter(([place]) => place.startsWith("boards/"));
+    return Object.fromEntries(found.map(([place, rows]) => [place, rows.map(({ id }) => String(id)).sort()]));
+  };
+  expect(cardsOf((await user.get<Exported>(OWN)).body)).toEqual(expected);
+  // Now no instance is open.
+  await platform.restart();
+  await added("late", { ofId: bob.id });
+  expect(cardsOf((await user.get<Exported>(OWN)).body)).toEqual(expected);
+  // A key passes the rules, as far as its scopes go.
+  const all = cardsOf((await platform.service.get<Exported>(of(user.id))).body);
+  expect(Object.keys(all).sort()).toEqual(["boards/early/cards", "boards/early/rows", "boards/shut/cards"]);
+  expect(all["boards/early/cards"]?.length).toBe(3);
+  expect(cardsOf((await platform.withKey(`all${KEY}`).get<Exported>(of(user.id))).body)).toEqual({});
+});
+
+test("[AU390] an instance that cannot be opened is left out of an export, and the log names it", async () => {
+  const user = await signIn(platform);
+  for (const board of ["broken", "whole"]) {
+    const answer = await platform.service.post(`/api/db/boards/${board}/tables/cards`, { ofId: user.id });
+    expect(answer.status).toBe(201);
+  }
+  await platform.kill("SIGTERM");
+  await writeFile(join(platform.dataDirectory, "databases", "boards", "broken.db"), "no database ".repeat(1000));
+  await platform.restart();
+  const { status, body } = await user.get<Exported>(OWN);
+  expect(status).toBe(200);
+  expect(Object.keys(body.records)).toEqual(["shared/users", "boards/whole/cards"]);
+  expect(platform.stderr()).toContain("an instance that may refer to a user cannot be read");
+  await rm(join(platform.dataDirectory, "databases", "boards", "broken.db"));
 });
 
 test("[AU390] GET me/export answers account, sessions, records that refer to the user, and files, as a file", async () => {

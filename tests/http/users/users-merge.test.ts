@@ -288,8 +288,14 @@ test("[AU407] references of other files move to the account that stays: namespac
   await far.restart();
   // Opens one of the instances.
   await service.get(`${cards("open")}/${open}`);
-  const answer = await service.post<Counts>(`/api/auth/admin/users/${into.id}/merge`, { from: from.id });
-  expect([answer.status, answer.body.records]).toEqual([200, {}]);
+  const merged = (more: JsonObject) =>
+    service.post<Counts>(`/api/auth/admin/users/${into.id}/merge`, { from: from.id, ...more });
+  // A card that refers three times is one, of whatever instance.
+  const records = { "projects/tasks": 3000, "boards/cards": 2 };
+  for (const more of [{ preview: true }, {}]) {
+    const answer = await merged(more);
+    expect([answer.status, answer.body.records]).toEqual([200, records]);
+  }
   const total = async (owner: string): Promise<unknown> => {
     const filter = encodeURIComponent(JSON.stringify([["ownerId", "==", owner]]));
     return (await service.get<{ total: number }>(`${FAR_TASKS}/count?filter=${filter}`)).body.total;

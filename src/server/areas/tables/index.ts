@@ -1,6 +1,7 @@
 import type { Clock } from "../../../kernel/clock.ts";
 import type { Ids } from "../../../kernel/ids.ts";
 import type { Logger } from "../../../kernel/logger.ts";
+import { Scheduler } from "../../../kernel/time/scheduler.ts";
 import type { AccountMembers, AccountRecords } from "../../access/account-records.ts";
 import type { Account } from "../../access/accounts.ts";
 import type { ServiceKeys } from "../../access/keys/service-keys.ts";
@@ -21,10 +22,10 @@ import { instanceEndpoints, instancesOf } from "./endpoints/instance-endpoints.t
 import { sizeEndpoints } from "./endpoints/size-endpoints.ts";
 import { trialEndpoints } from "./endpoints/trial-endpoints.ts";
 import { createFileReferences } from "./files/references.ts";
-import type { TableModel } from "./model/model.ts";
 import { type FileAddress, type StoredTables, storedTables } from "./query/sources.ts";
 import { createSubjectFilters, type SubjectFilters } from "./query/subject-filters.ts";
-import { type ExportedRecord, exportedRecords, placesReferringTo } from "./records/exported.ts";
+import { type ExportedRecord, exportedRecords } from "./records/exported.ts";
+import { type Course, countFarReferrers, farReferringPlaces, tableIn } from "./records/far-referrers.ts";
 import {
   type InstanceListener,
   openNamespaces,
@@ -80,15 +81,6 @@ export interface TablesArea {
   stop(): Promise<void>;
 }
 
-/** Returns a function that finds the tables of a namespace by their models. */
-const tableIn =
-  (tables: ReadonlyMap<string, Table>) =>
-  ({ name }: TableModel): Table => {
-    const table = tables.get(name);
-    if (table === undefined) throw new Error(`the table ${name} is of another namespace`);
-    return table;
-  };
-
 /** Opens the declared namespaces. Errors: a declaration that would lose data; a file that cannot be opened. */
 export function createTablesArea(deps: {
   databases: Readonly<Record<string, NamespaceConfig>>;
@@ -139,6 +131,9 @@ export function createTablesArea(deps: {
   const followers = createFollowers({ ...deps, namespaces });
   const service = createTableService({ ...deps, namespaces, followers });
   const instances = (namespace: string) => instancesOf(namespaces, namespace);
+  const counting = new Scheduler();
+  const farPlaces = (referred: { table: Table; id: string }, course: Course) =>
+    farReferringPlaces({ namespaces, logger: deps.logger }, referred, course);
   const usersIn = ({ namespace, table }: UsersPlace) => {
     const found = namespaces.get(namespace);
     const users = found?.tables.get(table);
@@ -171,11 +166,22 @@ export function createTablesArea(deps: {
     stored: (address) => storedTables(namespaces, address),
     tenants: createTenants(namespaces),
     fileReferences: createFileReferences(namespaces),
-    accountRecords: (place) => createAccountRecords({ ...usersIn(place), clock: deps.clock }),
-    exportedRecords(place, ...asked) {
+    accountRecords(place) {
       const users = usersIn(place);
-      const others = placesReferringTo(namespaces, users.users, tableIn);
-      return exportedRecords({ ...users, service, others }, ...asked);
+      return createAccountRecords({
+        ...users,
+        clock: deps.clock,
+        countFar(id, signal) {
+          const course = { pace: counting.pace(), signal };
+          return countFarReferrers(farPlaces({ table: users.users, id }, course), id, course);
+        },
+      });
+    },
+    exportedRecords(place, principal, userId, signal) {
+      const { users: target, file, tableOf } = usersIn(place);
+      const own = { namespace: place.namespace, instanceId: null, target, file, tableOf, ready: () => file.ready() };
+      const others = (course: Course) => farPlaces({ table: target, id: userId }, course);
+      return exportedRecords({ service, own, others }, principal, userId, signal);
     },
     lookups: service.lookups,
     begin: () => followers.start(),

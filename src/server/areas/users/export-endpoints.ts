@@ -28,7 +28,9 @@ const exportOf = (account: TSchema) =>
       exportedAt: Type.String({ format: "date-time" }),
       account,
       ...SignInMeans.properties,
-      records: Type.Record(Type.String(), Type.Array(AnyObject), { description: "By namespace/table" }),
+      records: Type.Record(Type.String(), Type.Array(AnyObject), {
+        description: "By namespace/table, or namespace/instance/table",
+      }),
       files: Type.Array(File),
     },
     { description: "All that is known of the user, as a file" },

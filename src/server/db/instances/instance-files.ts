@@ -95,8 +95,8 @@ export interface InstanceFiles {
   openIds(): string[];
   /** Calls `catchUp` with the file of an instance, which stays open meanwhile. Nothing is done where there is no such instance. */
   catchUp(instanceId: string): Promise<void>;
-  /** Reads metadata of a file that is not open, without opening it; null: it has none, is open, or does not exist. */
-  peekMeta(instanceId: string, name: string): string | null;
+  /** Reads a file that is not open without opening it, as it is; null: it is open, or does not exist. Errors: those of SQLite. */
+  peek<T>(instanceId: string, read: (sqlite: Database) => T): T | null;
   close(): Promise<void>;
 }
 
@@ -158,11 +158,11 @@ class Instances implements InstanceFiles, InstanceUses {
     if (this.exists(instanceId)) await this.withRoom(instanceId, (file) => this.#catchingUp.run(instanceId, file));
   }
 
-  peekMeta(instanceId: string, name: string): string | null {
+  peek<T>(instanceId: string, read: (sqlite: Database) => T): T | null {
     if (this.#open.has(instanceId) || !this.exists(instanceId)) return null;
     const sqlite = openUnchanged(this.#pathOf(instanceId));
     try {
-      return readMeta(sqlite, name);
+      return read(sqlite);
     } finally {
       sqlite.close();
     }

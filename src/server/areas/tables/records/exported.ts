@@ -1,36 +1,29 @@
 import { AppError } from "../../../../kernel/errors.ts";
-import { type Pace, Scheduler } from "../../../../kernel/time/scheduler.ts";
+import { Scheduler } from "../../../../kernel/time/scheduler.ts";
 import { callerNameOf, type Principal } from "../../../access/principal.ts";
+import type { TableAddress } from "../../../access/table-door.ts";
 import type { TableRecord } from "../../../config/types.ts";
-import type { DatabaseFile, SqlValue } from "../../../db/index.ts";
-import type { Column, ReferenceEdge, TableModel } from "../model/model.ts";
+import type { TableModel } from "../model/model.ts";
 import type { TableService } from "../service.ts";
-import { Referrers } from "../write/referrers.ts";
-import type { Namespace, Table } from "./namespaces.ts";
+import { type Course, type ReferringPlace, referringIds } from "./far-referrers.ts";
 
 /** Validity of the URLs of exported files. */
 const URLS_SECONDS = 3_600;
 /** Name of the share of long reads of callers without a name. */
 const NOBODY = "export";
 
-/** A record that belongs to the export of a user. `place` is the namespace and the table, as in `shared/films`. */
+/** A record that belongs to the export of a user. `place` is as in `shared/films`, and in an instance `shared/red/films`. */
 export interface ExportedRecord {
   place: string;
   record: TableRecord;
 }
 
-/** A file whose records refer to users. */
-interface ExportPlace {
-  file: DatabaseFile;
-  /** The table of users, with the references of this file. */
-  users: Table;
-  tableOf(model: TableModel): Table;
-}
-
-interface ExportDeps extends ExportPlace {
+interface ExportDeps {
   service: Pick<TableService, "get" | "signing" | "modelOf">;
-  /** Files of other namespaces without instances. */
-  others: readonly ExportPlace[];
+  /** The file with the table of users. */
+  own: ReferringPlace;
+  /** Returns the files of other namespaces in which records may refer to the user. */
+  others(course: Course): AsyncIterable<ReferringPlace>;
 }
 
 const turns = new Scheduler();
@@ -47,87 +40,46 @@ export async function* exportedRecords(
   signal: AbortSignal,
 ): AsyncGenerator<ExportedRecord, void> {
   const pace = turns.pace();
-  const { users } = deps;
-  const readable = async (table: Table, id: string): Promise<TableRecord | null> => {
+  const course = { pace, signal };
+  const readable = async (place: ReferringPlace, model: TableModel, id: string): Promise<ExportedRecord | null> => {
     signal.throwIfAborted();
     if (pace.isDue()) await pace.next();
-    return readAs(deps.service, { principal, signal }, table.model, id);
+    const { namespace, instanceId } = place;
+    const record = await readAs(deps.service, { principal, signal }, { namespace, instanceId, table: model.name }, id);
+    return record === null ? null : { place: placeOf(place, model), record };
   };
-  await pace.next();
-  const own = await readable(users, userId);
-  if (own !== null) yield { place: placeOf(users.model), record: own };
-  // The users themselves first: a place is never left and entered again.
-  for (const place of [deps, ...deps.others]) {
-    const referring = new Set(place.users.model.incoming.map(({ from }) => from));
-    for (const model of place === deps ? new Set([users.model, ...referring]) : referring) {
-      const table = place.tableOf(model);
-      for await (const id of referringIds(place, { model, userId, pace, signal })) {
-        if (model === users.model && id === userId) continue;
-        const record = await readable(table, id);
-        if (record !== null) yield { place: placeOf(model), record };
+  async function* referring(place: ReferringPlace, models: ReadonlySet<TableModel>): AsyncGenerator<ExportedRecord> {
+    for (const model of models) {
+      for await (const id of referringIds(place, { model, id: userId }, course)) {
+        if (model === users && id === userId) continue;
+        const found = await readable(place, model, id);
+        if (found !== null) yield found;
       }
     }
   }
+  const { own } = deps;
+  const users = own.target.model;
+  await pace.next();
+  const self = await readable(own, users, userId);
+  if (self !== null) yield self;
+  // The users themselves first: a place is never left and entered again.
+  yield* referring(own, new Set([users, ...tablesOf(own)]));
+  for await (const place of deps.others(course)) yield* referring(place, tablesOf(place));
 }
 
-/** Returns the files of other namespaces without instances in which records refer to a table. */
-export function placesReferringTo(
-  namespaces: ReadonlyMap<string, Namespace>,
-  users: Table,
-  tableIn: (tables: ReadonlyMap<string, Table>) => ExportPlace["tableOf"],
-): ExportPlace[] {
-  return [...namespaces.values()].flatMap((namespace) => {
-    if (namespace.kind !== "static" || namespace.name === users.model.namespace) return [];
-    const far = [...namespace.tables.values()].flatMap(({ model }) => (model.view === null ? model.far : []));
-    const incoming = far.filter(({ to }) => to === users.model);
-    if (incoming.length === 0) return [];
-    const { file, tables } = namespace;
-    return [{ file, users: { ...users, model: { ...users.model, incoming } }, tableOf: tableIn(tables) }];
-  });
-}
+const tablesOf = ({ target }: ReferringPlace): Set<TableModel> =>
+  new Set(target.model.incoming.map(({ from }) => from));
 
-const placeOf = ({ namespace, name }: TableModel): string => `${namespace}/${name}`;
-
-/** Yields the ids of one table's records that refer to the user, each once. */
-async function* referringIds(
-  { file, users, tableOf }: ExportPlace,
-  { model, userId, pace, signal }: { model: TableModel; userId: string; pace: Pace; signal: AbortSignal },
-): AsyncGenerator<string, void> {
-  const edges = users.model.incoming.filter(({ from }) => from === model);
-  const referrers = new Referrers({ file, tableOf }, { table: users, id: userId }, (edge) => edges.includes(edge));
-  const values = new Map<ReferenceEdge, SqlValue>();
-  for (;;) {
-    signal.throwIfAborted();
-    if (pace.isDue()) await pace.next();
-    const next = referrers.next();
-    if (next === null) return;
-    if (next === undefined) continue;
-    const { edge, id, value } = next;
-    values.set(edge, value);
-    const earlier = edges.slice(0, edges.indexOf(edge));
-    if (!earlier.some((one) => refersBy(file, model, one.column, { id, value: values.get(one) ?? null }))) yield id;
-  }
-}
-
-/** Whether a record refers to this value by this column. */
-function refersBy(
-  file: DatabaseFile,
-  model: TableModel,
-  { sql, links }: Column,
-  { id, value }: { id: string; value: SqlValue },
-): boolean {
-  const [from, column] = links === null ? [model.sql, sql] : [links, '"target"'];
-  return file.query(`SELECT 1 FROM ${from} WHERE "id" = ? AND ${column} = ? LIMIT 1`).values(id, value).length > 0;
-}
+const placeOf = ({ namespace, instanceId }: ReferringPlace, { name }: TableModel): string =>
+  [namespace, ...(instanceId === null ? [] : [instanceId]), name].join("/");
 
 /** Reads a record with its files' URLs signed; null where the caller may not, or it is gone. */
 async function readAs(
   service: ExportDeps["service"],
   { principal, signal }: { principal: Principal; signal: AbortSignal },
-  { namespace, name }: TableModel,
+  address: TableAddress,
   id: string,
 ): Promise<TableRecord | null> {
-  const address = { namespace, instanceId: null, table: name };
   const asked = {
     principal,
     callerName: callerNameOf(principal, () => NOBODY),

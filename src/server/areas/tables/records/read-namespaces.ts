@@ -41,6 +41,6 @@ const noInstances = ({ spoil }: { spoil: () => never }): InstanceFiles => ({
   openFiles: () => [],
   openIds: () => [],
   catchUp: () => Promise.reject(new AnsweredElsewhere()),
-  peekMeta: spoil,
+  peek: spoil,
   async close() {},
 });

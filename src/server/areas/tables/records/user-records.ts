@@ -24,6 +24,7 @@ export function createAccountRecords(deps: {
   users: Table;
   tableOf(model: TableModel): Table;
   clock: Clock;
+  countFar: AccountRecords["countFar"];
 }): AccountRecords {
   const { file, users: table, clock } = deps;
   const { model } = table;
@@ -68,6 +69,7 @@ export function createAccountRecords(deps: {
     },
     isHeld: (id) => leavingOf(table).has(id),
     merge: (asked, options) => mergeReferences({ ...deps, now }, asked, options),
+    countFar: deps.countFar,
     hold: (id) => steps.hold(id),
     refuseRestricted: (id) => steps.refuseRestricted(id),
     clear: steps.clear,

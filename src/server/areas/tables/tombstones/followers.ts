@@ -2,7 +2,7 @@ import type { Clock } from "../../../../kernel/clock.ts";
 import { type AppError, serverStopping } from "../../../../kernel/errors.ts";
 import type { Logger } from "../../../../kernel/logger.ts";
 import { startSweeping } from "../../../../kernel/time/sweeping.ts";
-import type { Change, DatabaseFile } from "../../../db/index.ts";
+import { type Change, type DatabaseFile, readMeta } from "../../../db/index.ts";
 import {
   FOLLOWERS_FIRST_SWEEP_MS,
   FOLLOWERS_PER_SWEEP,
@@ -222,7 +222,8 @@ function createSweep(
       if (stopping.aborted) return false;
       try {
         const isBehindOne = followingsIn(name).some((following) => {
-          return isBehind(following.target, placeOf(instances.peekMeta(id, nameOf(following)), following));
+          const meta = instances.peek(id, (sqlite) => readMeta(sqlite, nameOf(following)));
+          return isBehind(following.target, placeOf(meta, following));
         });
         if (isBehindOne) await instances.ready(id);
       } catch (cause) {

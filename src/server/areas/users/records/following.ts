@@ -137,7 +137,8 @@ class Following implements FollowingRecords {
     const { into, from } = asked;
     const records = this.#records;
     if (records === null) return null;
-    if (options.isPreview) return records.merge(asked, options);
+    const far = await records.countFar(from, this.#stopping.signal);
+    if (options.isPreview) return { ...(await records.merge(asked, options)), ...far };
     if ([into, from].some((id) => records.isHeld(id) || this.#merging.has(id))) {
       throw conflict("One of the accounts is being deleted or merged");
     }
@@ -147,7 +148,7 @@ class Following implements FollowingRecords {
     try {
       const counts = await records.merge(asked, options);
       await this.carriedOut();
-      return counts;
+      return { ...counts, ...far };
     } finally {
       this.#merging.delete(into);
       this.#merging.delete(from);
