@@ -209,7 +209,9 @@ export class ClusterNode {
       if (role.isRead) return { kind: "barrier", node: this.#node };
       return { kind: "look", position: this.#log.shown.position };
     }
-    const isDue = now.monotonicMs >= this.#renewAtMs;
+    // Whoever gives the group up tells the others at once.
+    const isReleased = role.kind === "owning" && this.#isReleasing && role.appender.isIdle;
+    const isDue = isReleased || now.monotonicMs >= this.#renewAtMs;
     if (role.kind === "joining" || role.kind === "stopped") {
       if (!isDue) return null;
       this.#renewAtMs = now.monotonicMs + RENEW_EVERY_MS;
