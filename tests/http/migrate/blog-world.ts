@@ -10,6 +10,12 @@ const relation = (name: string, target: JsonObject, options: JsonObject = {}) =>
   ...options,
 });
 
+/** Names of the tables of marks, each with a rule of its own form. */
+export const MARKS = [
+  ...["any", "every", "nobodys", "moods", "both", "secret", "blocked", "listed", "known"],
+  ...["lower", "long", "near", "same"],
+];
+
 /** Fills a PocketBase with a blog: posts with editors and labels, comments that answer one another, likes, and who blocks whom. */
 export async function blogWorld() {
   const pb = await startPocketbase();
@@ -82,7 +88,7 @@ export async function blogWorld() {
   });
   await pb.collection({
     name: "comments",
-    updateRule: 'author = @request.auth.id && @request.body.text:isset = true && text:lower = "unsupported"',
+    updateRule: 'author = @request.auth.id && @request.body.text:isset = true && @request.headers.via = "unsupported"',
     fields: [...(comments["fields"] as { name: string }[]), relation("answers", comments)],
   });
   const _likes = await pb.collection({
@@ -106,13 +112,24 @@ export async function blogWorld() {
     ["blocked", "@collection.blocks.who ?= @request.auth.id && @collection.blocks.whom ?= kind"],
     ["listed", '@collection.blocks.whom ?= kind && @request.auth.id != ""'],
     ["known", "@request.auth.blocks_via_who.whom ?= kind"],
+    ["lower", 'kind:lower = "open" && @request.auth.id != ""'],
+    ["long", 'moods:length > 1 && @request.auth.id != ""'],
+    ["near", 'geoDistance(at.lon, at.lat, 16.37, 48.2) < 50 && @request.auth.id != ""'],
+    ["same", 'post = other && @request.method = "GET" && @request.auth.id != ""'],
   ] as const) {
     await pb.collection({
       name: `marks_${name}`,
       type: "base",
       listRule: rule,
       viewRule: rule,
-      fields: [relation("post", posts), { name: "kind", type: "text" }, { name: "secret", type: "text", hidden: true }],
+      fields: [
+        relation("post", posts),
+        relation("other", posts),
+        { name: "kind", type: "text" },
+        { name: "secret", type: "text", hidden: true },
+        { name: "moods", type: "select", maxSelect: 3, values: ["glad", "sad", "sadder"] },
+        { name: "at", type: "geoPoint" },
+      ],
     });
   }
   for (const [name, viewQuery, rule] of [
@@ -173,14 +190,19 @@ export async function blogWorld() {
   await insert("comments", { text: "Second", post: open, author: ids.stranger, answers: first });
   await insert("comments", { text: "Inside", post: draft, author: ids.member });
   const titles: Record<string, string> = { [open]: "open", [draft]: "draft", [later]: "later", [orphan]: "orphan" };
-  for (const name of ["any", "every", "nobodys", "moods", "both", "secret", "blocked", "listed", "known"]) {
+  for (const name of MARKS) {
     for (const [post, kind] of [
       [open, "open"],
       [draft, "troll"],
       [later, "bore"],
       [orphan, ""],
     ] as const) {
-      titles[await insert(`marks_${name}`, { post, kind, secret: kind === "troll" ? "yes" : "" })] = kind || "none";
+      const secret = kind === "troll" ? "yes" : "";
+      const written = name === "lower" ? kind.toUpperCase() : kind;
+      const other = kind === "bore" ? open : post;
+      const moods = kind === "troll" ? ["sad", "glad"] : ["sad"];
+      const at = kind === "open" ? { lon: 16.4, lat: 48.2 } : { lon: 11.6, lat: 48.1 };
+      titles[await insert(`marks_${name}`, { post, other, kind: written, secret, moods, at })] = kind || "none";
     }
   }
   return { pb, ids, open, draft, later, orphan, label, first, titles };

@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import type { TestPlatform } from "../../support/index.ts";
-import { blogWorld } from "./blog-world.ts";
+import { join } from "node:path";
+import { compiler } from "../../../scripts/typescript.ts";
+import { platformCommand, type TestPlatform } from "../../support/index.ts";
+import { blogWorld, MARKS } from "./blog-world.ts";
 import { type Moved, moved, started } from "./moved.ts";
 import { type Actor, type Attempt, actorOf, type Difference, nobody, seen, type Titles, tried } from "./rights.ts";
 import { shopWorld } from "./shop-world.ts";
@@ -214,9 +216,7 @@ describe("a blog", () => {
   });
 
   test("[MG40] [MG41] [MG43] everybody sees the records of before, or fewer where that is said", async () => {
-    const marks = ["any", "every", "nobodys", "moods", "both", "secret", "blocked", "listed", "known"].map(
-      (name) => `marks_${name}`,
-    );
+    const marks = MARKS.map((name) => `marks_${name}`);
     const tables = ["users", "labels", "posts", "comments", "likes", "blocks", ...marks];
     const { differences, compared } = await seen(Object.values(actors), tables, world.pb, names);
     const trapped = differences.filter((one) => one.startsWith("- nobody ")).sort();
@@ -229,20 +229,48 @@ describe("a blog", () => {
         ...["later", "orphan"].map((post): Difference => `- nobody ${verb} posts ${post}`),
       ]),
     );
-    // There a caller without blocks is one with an empty one.
     expect(differences.filter((one) => !trapped.includes(one)).sort()).toEqual([
+      // No filter compares in lower case, or by length: such rules look at each record, and no list does.
+      "- member lists marks_long troll",
+      "- member lists marks_lower open",
+      "- owner lists marks_long troll",
+      "- owner lists marks_lower open",
+      // There a caller without blocks is one with an empty one.
       "- stranger gets marks_known none",
       "- stranger lists marks_known none",
+      "- stranger lists marks_long troll",
+      "- stranger lists marks_lower open",
     ]);
     expect(compared).toBeGreaterThan(80);
   });
 
+  test("[MG5] the config needs nothing installed, and passes check and TypeScript", () => {
+    const file = join(made.directory, "platform.config.ts");
+    expect(made.config).not.toContain('from "elysia"');
+    const checked = Bun.spawnSync([...platformCommand(), "check", "--config", file]);
+    expect([checked.exitCode, checked.stdout.toString()]).toEqual([0, expect.stringContaining("is fine")]);
+    Bun.spawnSync([...platformCommand(), "init", made.directory]);
+    const { exitCode, stdout } = Bun.spawnSync([...compiler(), "-p", join(made.directory, "tsconfig.json")]);
+    expect([exitCode, stdout.toString()]).toEqual([0, ""]);
+  });
+
+  test("[MG49] lower case, lengths, distances and fields that may be empty are asked as before", () => {
+    expect(made.config).toContain('read: (auth, record) => auth !== null && lower(record.kind) === "open"');
+    expect(made.config).toContain("(Array.isArray(record.moods) ? record.moods.length : 0) > 1");
+    expect(made.config).toContain('[["at", "within", { lat: 48.2, lng: 16.37, meters: 50000 }]]');
+    expect(made.config).toContain('some("marks_same", [["id", "==", field("id")], ["post", "==", field("other")]])');
+    const told = made.report.split("\n").filter((line) => line.includes("lists are refused"));
+    expect(told.map((line) => line.slice(0, 16))).toEqual(["- **marks_long, ", "- **marks_lower,"]);
+  });
+
   test("[MG40] what is not translated denies, with the original and the reason above it", () => {
     const rule =
-      'updateRule: author = @request.auth.id && @request.body.text:isset = true && text:lower = "unsupported"';
+      'updateRule: author = @request.auth.id && @request.body.text:isset = true && @request.headers.via = "unsupported"';
     expect(made.config).toContain(`// ${rule}\n`);
-    expect(made.config).toContain("// Denies here: text:lower is not translated.\n            update: false,\n");
-    expect(made.report).toContain("**comments, updateRule**: is stricter here: text:lower is not translated");
+    expect(made.config).toContain(
+      "// Denies here: @request.headers.via is not translated.\n            update: false,\n",
+    );
+    expect(made.report).toContain("**comments, updateRule**: is stricter here: @request.headers.via is not translated");
   });
 
   test("[MG41] the report names rules that let a missing caller in", () => {

@@ -59,6 +59,49 @@ test("[MG6] a backup zip that PocketBase has made is moved as its folder is", as
   expect(unpackedFolders()).toEqual(before);
 });
 
+/** A zip of one file that declares a size, in the form for large ones. */
+function declaring(name: string, size: bigint): Buffer {
+  const head = (signature: number, length: number, extra: number): Buffer => {
+    const bytes = Buffer.alloc(length);
+    bytes.writeUInt32LE(signature, 0);
+    // Contents are compressed; both sizes are in the extra field.
+    const at = signature === 0x02014b50 ? 4 : 0;
+    bytes.writeUInt16LE(8, 8 + Math.min(at, 2));
+    bytes.writeUInt32LE(2, 18 + Math.min(at, 2));
+    bytes.writeUInt32LE(0xffffffff, 22 + Math.min(at, 2));
+    bytes.writeUInt16LE(name.length, 26 + Math.min(at, 2));
+    bytes.writeUInt16LE(extra, 28 + Math.min(at, 2));
+    return bytes;
+  };
+  const extra = Buffer.alloc(12);
+  extra.writeUInt16LE(1, 0);
+  extra.writeUInt16LE(8, 2);
+  extra.writeBigUInt64LE(size, 4);
+  const local = Buffer.concat([head(0x04034b50, 30, 12), Buffer.from(name), extra, Buffer.from([3, 0])]);
+  const central = Buffer.concat([head(0x02014b50, 46, 12), Buffer.from(name), extra]);
+  const end = Buffer.alloc(22);
+  end.writeUInt32LE(0x06054b50, 0);
+  end.writeUInt16LE(1, 8);
+  end.writeUInt16LE(1, 10);
+  end.writeUInt32LE(central.length, 12);
+  end.writeUInt32LE(local.length, 16);
+  return Buffer.concat([local, central, end]);
+}
+
+test("[MG9] a backup that declares more than the disk has room for is refused before it is unpacked", async () => {
+  const bomb = join(temporaryDirectory(), "bomb.zip");
+  const before = unpackedFolders();
+  writeFileSync(bomb, declaring("data.db", 1n << 50n));
+  expect(await migrate(bomb, "--plan")).toMatchObject({ code: 1, stderr: expect.stringContaining("has no room") });
+  // One that says less than it has is damaged.
+  writeFileSync(bomb, declaring("data.db", 1n));
+  expect(await migrate(bomb, "--plan")).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining("cannot be unpacked"),
+  });
+  expect(unpackedFolders()).toEqual(before);
+});
+
 test("[MG7] a release before 0.23 is moved, with its rules, accounts and files", async () => {
   const pb = await serverOf(FORMER_POCKETBASE_VERSION);
   const users = await pb.collection({ name: "users", options: { onlyVerified: true, minPasswordLength: 8 } });

@@ -12,7 +12,7 @@ import { actorOf, nobody, seen } from "./rights.ts";
 setDefaultTimeout(300_000);
 
 const SEED = testSeed(20_261_128);
-const RULES = 80;
+const RULES = 110;
 const RECORDS = 6;
 
 const TEXTS = ['"a"', '"b"', '""', "kind", '"owner"', "@request.auth.id", "@request.auth.name"];
@@ -23,6 +23,18 @@ const EQUAL = ["=", "!=", "?=", "?!=", "~", "!~"];
 const PAIRS: readonly (readonly [left: string, operators: readonly string[], rights: readonly string[]])[] = [
   ["kind", EQUAL, TEXTS],
   ["title", EQUAL, TEXTS],
+  ["title:lower", EQUAL, [...TEXTS, "kind:lower", "@request.auth.name:lower"]],
+  ["kind", EQUAL, ["title", "title:lower", "@request.auth.name:lower"]],
+  ["owner", EQUAL, ["second", "kind"]],
+  ["due", ["=", "!=", "<"], ["later"]],
+  ["moods:length", ["=", "!=", ">", "<="], ["0", "1", "2"]],
+  ["people:length", ["=", "!=", ">", ">=", "<"], ["0", "1", "2"]],
+  ["geoDistance(at.lon, at.lat, 16.37, 48.2)", ["<", "<=", ">", "!="], ["0", "50", "300"]],
+  ["geoDistance(16.37, 48.2, at.lon, at.lat)", ["<", ">="], ["50", "20000"]],
+  ["@request.method", ["=", "!="], ['"GET"', '"POST"']],
+  ["@yearStart", ["<", ">"], ["due"]],
+  ["due", ["<", ">"], ["@monthEnd", "@yearEnd", "@monthStart"]],
+  ["@year", [">", "="], ["size", "2020"]],
   ["size", ["=", "!=", ">", "<=", "?<"], ["0", "2", "@request.auth.level", "true"]],
   ["open", ["=", "!="], ["true", "false", "@request.auth.verified"]],
   ["due", ["<", ">", "=", "!="], ["@now", '""', '"2020-01-01 00:00:00.000Z"']],
@@ -120,8 +132,11 @@ beforeAll(async () => {
         { name: "size", type: "number" },
         { name: "open", type: "bool" },
         { name: "due", type: "date" },
+        { name: "later", type: "date" },
+        { name: "at", type: "geoPoint" },
         { name: "moods", type: "select", maxSelect: 3, values: ["glad", "sad", "sadder"] },
         relation("owner", users),
+        relation("second", users),
         relation("people", users, 9),
         relation("team", teams),
         { name: "hush", type: "text", hidden: true },
@@ -132,8 +147,16 @@ beforeAll(async () => {
     rules.set(name, rule);
     for (let record = 0; record < RECORDS; record += 1) {
       await pb.insert(name, {
-        kind: chance.pick(["a", "b", "", "owner"]),
-        title: chance.pick(["a", "ba", "", "owner"]),
+        kind: chance.pick(["a", "A", "b", "", "owner"]),
+        title: chance.pick(["a", "A", "ba", "\u00c9", "", "OWNER"]),
+        later: chance.pick(["", "2020-01-01 00:00:00.000Z"]),
+        at: chance.pick([
+          { lon: 16.37, lat: 48.2 },
+          { lon: 16.9, lat: 48.2 },
+          { lon: 0, lat: 0 },
+          { lon: 18.6, lat: 48.1 },
+        ]),
+        second: some(ids, ""),
         size: chance.below(3),
         open: chance.chance(0.5),
         due: chance.pick(["", "2020-01-01 00:00:00.000Z", "2090-01-01 00:00:00.000Z"]),

@@ -19,13 +19,16 @@ export type MovedRules = Readonly<Record<RuleName, MovedRule>>;
 /** Functions of "platform" that a rule may use. */
 const FUNCTIONS = ["allOf", "anyOf", "defineConfig", "field", "none", "not", "some"];
 
+const LOWER = `/** Writes A–Z in lower case; other letters stay. */
+const lower = (text: string | null): string => (text ?? "").replace(/[A-Z]+/g, (letters) => letters.toLowerCase());`;
+
 /** Returns the text of a config with what it imports. */
 export function configSource(header: string, members: readonly Member[]): string {
   const body = `export default defineConfig(${render(objectCode(members, { isBroken: true }))});\n`;
   const used = FUNCTIONS.filter((name) => new RegExp(`(?<![.\\w"])${name}\\(`).test(body));
-  const imports = [`import { ${used.join(", ")} } from "platform";`];
-  if (/(?<![.\w"])t\.[A-Z]/.test(body)) imports.unshift('import { t } from "elysia";');
-  return [header, ...imports, "", body].join("\n");
+  const imports = `import { ${used.join(", ")} } from "platform";`;
+  const lower = /(?<![.\w"])lower\(/.test(body) ? [LOWER, ""] : [];
+  return [header, imports, "", ...lower, body].join("\n");
 }
 
 /** Declares indexes; nothing without any. */

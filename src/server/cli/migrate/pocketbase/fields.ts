@@ -3,7 +3,7 @@ import { IDS_MAX } from "../../../config/sections/tables/fields.ts";
 import { RECORD_PART } from "../../../config/sections/tables/file-fields.ts";
 import { ACCOUNT_FIELDS as OWN_OF_ACCOUNT } from "../../../config/sections/users-table.ts";
 import { AUTOMATIC_FIELDS, fieldNameProblem } from "../../../config/shape/names.ts";
-import { type Code, callCode, type Member, objectCode, quoted, valueCode } from "../code.ts";
+import { type Code, type Member, objectCode, quoted, valueCode } from "../code.ts";
 import type { Remarks } from "../remarks.ts";
 import { isSingle, numberOption, type PbField, textOption, textsOption } from "./collections.ts";
 import { type FieldFacts, patternOf } from "./survey.ts";
@@ -213,13 +213,10 @@ function choice(field: PbField, at: FieldPlace): Declared {
 }
 
 function choices(field: PbField, at: FieldPlace): Declared {
-  const values = textsOption(field.options, "values").map((value) => `t.Literal(${quoted(value)})`);
   const needs = required(field, at);
-  const one: Code =
-    values.length === 1
-      ? (values[0] ?? "")
-      : callCode("t.Union", [{ open: "[", close: "]", items: values.map((code) => ({ code })) }]);
-  const bounds = {
+  const schema = {
+    type: "array",
+    items: { type: "string", enum: textsOption(field.options, "values") },
     ...(needs.length > 0 ? { minItems: 1 } : {}),
     maxItems: Math.max(numberOption(field.options, "maxSelect"), 1),
   };
@@ -227,7 +224,7 @@ function choices(field: PbField, at: FieldPlace): Declared {
     kind: "choices",
     members: [
       member("type", "json"),
-      { name: "schema", value: callCode("t.Array", [one, valueCode(bounds)]) },
+      member("schema", schema),
       REQUIRED,
       ...(needs.length > 0 ? [] : [member("default", [])]),
     ],

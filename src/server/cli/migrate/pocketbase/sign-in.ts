@@ -113,6 +113,7 @@ function comparisonOf({ left, operator, right }: Comparison, { name, fields }: P
 function constantOf(operand: Operand): string | number | undefined {
   if (operand.kind === "number") return operand.value;
   if (operand.kind === "text") return operand.text;
+  if (operand.kind === "call") return undefined;
   // SQLite stores booleans as numbers.
   return { true: 1, false: 0, null: "" }[operand.text];
 }

@@ -97,7 +97,7 @@ export const FieldShape = Type.Object({
    * the bytes of one file for `file`, whose bucket may allow less.
    */
   max: Type.Optional(Type.Number()),
-  /** The schema of the values of a `json` field, made with `t` from "elysia" or with TypeBox; any JSON by default. */
+  /** The schema of the values of a `json` field: made with `t` from "elysia", with TypeBox, or a JSON Schema; any JSON by default. */
   schema: Type.Optional(jsonSchema()),
   /** The bucket of a `file`. Its access does not matter: who may read the record may read its files. */
   bucket: Type.Optional(text()),

@@ -2,7 +2,10 @@ import { FilterError, type Token, tokensOf } from "./tokens.ts";
 
 export type Operator = "=" | "!=" | ">" | ">=" | "<" | "<=" | "~" | "!~";
 
-export type Operand = { kind: "identifier" | "text"; text: string } | { kind: "number"; value: number };
+export type Operand =
+  | { kind: "identifier" | "text"; text: string }
+  | { kind: "number"; value: number }
+  | { kind: "call"; text: string; values: readonly Operand[] };
 
 export interface Comparison {
   kind: "comparison";
@@ -55,14 +58,26 @@ export function parseFilter(rule: string): Expression {
     const sign = operator.text.slice(isAny ? 1 : 0) as Operator;
     return { kind: "comparison", left, operator: sign, isAny, right: operand() };
   };
-  const operand = (): Operand => {
+  const operand = (depth = 0): Operand => {
     const token = peek();
     at += 1;
     if (token?.kind === "number") return { kind: "number", value: Number(token.text) };
     if (token?.kind === "text") return { kind: "text", text: token.text };
     if (token?.kind !== "identifier") throw new FilterError("a value is missing");
-    if (isNext("bracket", "(")) throw new FilterError(`the function ${token.text} is not translated`);
-    return { kind: "identifier", text: token.text };
+    if (!isNext("bracket", "(")) return { kind: "identifier", text: token.text };
+    if (depth > DEPTH_MAX) throw new FilterError("it nests too deeply");
+    return { kind: "call", text: token.text, values: called(depth + 1) };
+  };
+  const called = (depth: number): Operand[] => {
+    const values: Operand[] = [];
+    at += 1;
+    while (!isNext("bracket", ")")) {
+      if (values.length > 0 && !isNext("comma")) throw new FilterError("a bracket is not closed");
+      if (values.length > 0) at += 1;
+      values.push(operand(depth));
+    }
+    at += 1;
+    return values;
   };
 
   const expression = either(0);

@@ -9,7 +9,8 @@ export type Token =
   | { kind: "number"; text: string }
   | { kind: "operator"; text: string }
   | { kind: "join"; text: "&&" | "||" }
-  | { kind: "bracket"; text: "(" | ")" };
+  | { kind: "bracket"; text: "(" | ")" }
+  | { kind: "comma"; text: "," };
 
 // In this order: the longer sign first.
 const KINDS: readonly [kind: Token["kind"] | "space", pattern: RegExp][] = [
@@ -17,6 +18,7 @@ const KINDS: readonly [kind: Token["kind"] | "space", pattern: RegExp][] = [
   ["join", /&&|\|\|/y],
   ["operator", /\??(?:!=|>=|<=|!~|=|>|<|~)/y],
   ["bracket", /[()]/y],
+  ["comma", /,/y],
   ["number", /-?\d+(?:\.\d+)?/y],
   ["text", /'(?:[^'\\]|\\[\s\S])*'|"(?:[^"\\]|\\[\s\S])*"/y],
   ["identifier", /[@A-Za-z_#][\w@#.:]*/y],

@@ -13,8 +13,9 @@ import {
 import { textsOption } from "../collections.ts";
 import type { Comparison, Operator } from "../filter/parser.ts";
 import { FilterError } from "../filter/tokens.ts";
-import { type FieldTerm, hasEvenIds, type RulePlace, type Term, termOf } from "./terms.ts";
+import { type FieldTerm, hasEvenIds, lowerCode, type RulePlace, type Term, termOf } from "./terms.ts";
 
+type DistanceTerm = Extract<Term, { kind: "distance" }>;
 type ValueTerm = Extract<Term, { kind: "value" }>;
 
 /** A comparison here, and whether PocketBase finds it true for callers without a token where values are empty. */
@@ -44,6 +45,8 @@ const OPERATORS: Readonly<Record<string, string>> = {
 
 const SIGNS: Readonly<Record<string, string>> = { ...OPERATORS, "=": "===", "!=": "!==" };
 
+const METERS = 1000;
+
 const refuse = (why: string): never => {
   throw new FilterError(why);
 };
@@ -53,6 +56,10 @@ export function compare(comparison: Comparison, place: RulePlace): Compared {
   const [left, right] = [termOf(comparison.left, place), termOf(comparison.right, place)];
   const { operator, isAny } = comparison;
   const mirrored = MIRRORED[operator];
+  if (left.kind === "distance") return { formula: distanceFormula(left, operator, right), isTrap: false };
+  if (right.kind === "distance") {
+    return { formula: distanceFormula(right, mirrored ?? operator, left), isTrap: false };
+  }
   if (left.kind === "value" || left.kind === "list") {
     if (right.kind === "value")
       return { formula: valueFormula(left, operator, right), isTrap: isTrapped(left, right, operator) };
@@ -86,6 +93,12 @@ function plainlySided(left: Term, operator: Operator, isAny: boolean, right: Ter
   if (left.kind === "collection") return { formula: callerFormula(left.what, operator, right, place), isTrap: false };
   if (left.kind === "sent") return { formula: sentFormula(left, operator, right, place), isTrap };
   if (left.kind !== "field") return refuse("two lists are compared");
+  if (left.asked === "length") return { formula: lengthFormula(left, operator, right), isTrap };
+  if (left.asked === "lower" || (right.kind === "field" && right.asked === "lower")) {
+    // There `~` compares without case anyway.
+    if (operator !== "~") return { formula: lowerFormula(left, operator, right), isTrap };
+  }
+  if (right.kind === "field" && right.asked !== "value") return refuse("two fields are compared");
   return { formula: fieldFormula(left, { operator, isAny }, right, place), isTrap };
 }
 
@@ -99,6 +112,51 @@ function isTrapped(left: Term, right: Term, operator: Operator): boolean {
   if (!hasCaller) return false;
   if (operator === "!=" || operator === "!~") return !(isPlain(left) || isPlain(right));
   return isOpen(left) || isOpen(right) || ((isPlain(left) || isPlain(right)) && operator === "=");
+}
+
+/** Compares a distance: the earth is larger here by 1.4 in a million, so that what is near enough here is so there. */
+function distanceFormula({ from, lat, lng }: DistanceTerm, operator: Operator, right: Term): Formula {
+  const isNear = operator === "<" || operator === "<=";
+  if (!isNear || right.kind !== "value" || typeof right.literal !== "number" || right.literal <= 0) {
+    return refuse("a distance is compared in another way than by < with a number");
+  }
+  const value = literal(0);
+  const code = `{ lat: ${lat}, lng: ${lng}, meters: ${right.literal * METERS} }`;
+  return wrapped(from.steps, { kind: "condition", field: from.name, operator: "within", value: { ...value, code } });
+}
+
+/**
+ * Compares the number of values of a list. References to records and files that are not there are not moved: a list of them may only
+ * be asked to be longer.
+ */
+function lengthFormula({ name, type }: FieldTerm, operator: Operator, right: Term): Formula {
+  const sign = SIGNS[operator];
+  if (right.kind !== "value" || right.type !== "number" || sign === undefined) {
+    return refuse("a length is compared with no number");
+  }
+  const isLonger = operator === ">" || operator === ">=" || (operator === "!=" && right.literal === 0);
+  if (type !== "choices" && !isLonger) return refuse("a list of references or files is asked to be short");
+  const list = `record.${name}`;
+  // The type of the field is any JSON; its schema allows lists alone.
+  const length = type === "choices" ? `(Array.isArray(${list}) ? ${list}.length : 0)` : `${list}.length`;
+  return code(`${length} ${sign} ${right.value.code}`, right.value.needs);
+}
+
+/** Compares texts of the record at hand without the case of A–Z, by code. */
+function lowerFormula(left: FieldTerm, operator: Operator, right: Term): Formula {
+  if (operator !== "=" && operator !== "!=") return refuse("a text in lower case is compared by its order");
+  const sides = [left, right].map((term): CodeValue => {
+    if (term.kind === "field" && term.type === "text" && term.steps.length === 0) {
+      const text = `record.${term.name}`;
+      const plain = term.source?.isNullable === true ? `(${text} ?? "")` : text;
+      return { code: term.asked === "lower" ? lowerCode(text) : plain, needs: [] };
+    }
+    if (term.kind !== "value") return refuse("a text in lower case is compared with no text");
+    if (term.type === "empty") return literal("");
+    return term.type === "text" ? term.value : refuse("values of several types are compared");
+  });
+  const needs = sides.flatMap((side) => side.needs);
+  return code(sides.map((side) => side.code).join(` ${SIGNS[operator]} `), needs);
 }
 
 /** Compares two values that need no record: the caller, and constants. */
@@ -191,14 +249,15 @@ function sentFormula(
     return code(`${isSent} && ${record}.${name}.length ${sign} ${right.value.code}`, needs);
   }
   const value = sentValue(field.kind, right);
+  const stored = asked === "lower" ? lowerCode(`${record}.${name}`) : `${record}.${name}`;
   if (operator === "=") {
-    const equal = booleanCode(`${record}.${name}`, "===", value);
+    const equal = booleanCode(stored, "===", value);
     return right.type === "empty"
       ? code(`${record}.${name} === ${value}`, needs)
       : code(`${isSent} && ${equal}`, needs);
   }
   if (operator === "!=") {
-    const different = booleanCode(`${record}.${name}`, "!==", value);
+    const different = booleanCode(stored, "!==", value);
     return right.type === "empty"
       ? code(`${isSent} && ${different}`, needs)
       : join("or", [code(isUnsent, needs), code(different, needs)]);
@@ -279,17 +338,23 @@ function ownFieldsFormula(
   right: FieldTerm,
   { table, action }: RulePlace,
 ): Formula {
-  const isText = (type: string): boolean => type === "id" || type === "text";
+  const isText = (type: string): boolean => type === "id" || type === "text" || type === "reference";
   const isAlike = left.type === right.type || (isText(left.type) && isText(right.type));
-  // Where one has no value here, PocketBase compares an empty text.
-  const isNeverNull = [left, right].every(({ source }) => source === null || !source.isNullable);
   const isEqual = operator === "=" || operator === "!=";
-  const isComparable = isText(left.type) || left.type === "number" || left.type === "boolean";
+  const isComparable = isText(left.type) || ["number", "boolean", "datetime"].includes(left.type);
   const sign = OPERATORS[operator];
-  if (!isAlike || !isComparable || !isNeverNull || sign === undefined) return refuse("two fields are compared");
+  if (!isAlike || !isComparable || sign === undefined) return refuse("two fields are compared");
   if (!isEqual && left.type !== "number") return refuse("two fields are compared by their order");
-  if (action !== "insert") return ofSameRecord(table.name, left.name, sign, right.name);
-  return code(`record.${left.name} ${SIGNS[operator]} record.${right.name}`, []);
+  // Where one has no value here, PocketBase compares an empty text: the comparison is false.
+  const open = [left, right].filter(({ source }) => source?.isNullable === true);
+  if (action !== "insert") {
+    const isThere = open.map(({ name }) =>
+      negated({ kind: "condition", field: name, operator: "==", value: literal(null) }),
+    );
+    return join("and", [...isThere, ofSameRecord(table.name, left.name, sign, right.name)]);
+  }
+  const isThere = open.map(({ name }) => `record.${name} !== null && `).join("");
+  return code(`${isThere}record.${left.name} ${SIGNS[operator]} record.${right.name}`, []);
 }
 
 interface Chosen {

@@ -23,6 +23,8 @@ export interface FieldTerm {
   name: string;
   type: FieldKind;
   source: MovedField | null;
+  /** The question about the value: itself, its letters in lower case, or the number of the values of a list. */
+  asked: "value" | "lower" | "length";
   /** Whether every value of a list is meant. */
   isEach: boolean;
   /** Whether PocketBase may have no value there. */
@@ -38,12 +40,21 @@ export type Term =
       literal?: string | number | boolean;
     }
   | { kind: "list"; value: CodeValue }
-  | { kind: "sent"; name: string; field: MovedField | null; asked: "value" | "isset" | "changed" | "length" }
+  | { kind: "sent"; name: string; field: MovedField | null; asked: "value" | "isset" | "changed" | "length" | "lower" }
+  /** The distance of a point from another one, in kilometres. */
+  | { kind: "distance"; from: FieldTerm; lat: number; lng: number }
   | { kind: "collection"; what: "name" | "id" };
 
 const MODIFIER = /^(.*?)(?::(isset|length|each|lower|changed))?$/;
 const BACK = /^(\w+)_via_(\w+)$/;
 const DAY = "24 * 60 * 60 * 1000";
+
+/** The function of the config that compares as SQLite's `lower` does: letters other than A–Z stay. */
+export const LOWER = "lower";
+
+/** Beginnings of a period, by the year and the month. */
+const beginning = (parts: string, before = ""): string =>
+  `new Date(Date.UTC(new Date().getUTCFullYear()${parts})${before}).toISOString()`;
 
 /** Macros as instants. */
 const MACROS: Readonly<Record<string, string>> = {
@@ -52,6 +63,29 @@ const MACROS: Readonly<Record<string, string>> = {
   "@tomorrow": `new Date(Date.now() + ${DAY}).toISOString()`,
   "@todayStart": "new Date(new Date().setUTCHours(0, 0, 0, 0)).toISOString()",
   "@todayEnd": "new Date(new Date().setUTCHours(23, 59, 59, 999)).toISOString()",
+  "@monthStart": beginning(", new Date().getUTCMonth()"),
+  "@monthEnd": beginning(", new Date().getUTCMonth() + 1", " - 1"),
+  "@yearStart": beginning(", 0"),
+  "@yearEnd": beginning(" + 1, 0", " - 1"),
+};
+
+/** Macros as numbers. */
+const NUMBERS: Readonly<Record<string, string>> = {
+  "@second": "new Date().getUTCSeconds()",
+  "@minute": "new Date().getUTCMinutes()",
+  "@hour": "new Date().getUTCHours()",
+  "@day": "new Date().getUTCDate()",
+  "@month": "new Date().getUTCMonth() + 1",
+  "@weekday": "new Date().getUTCDay()",
+  "@year": "new Date().getUTCFullYear()",
+};
+
+/** Methods of the requests that ask a rule. */
+const METHODS: Readonly<Record<RulePlace["action"], string>> = {
+  read: "GET",
+  insert: "POST",
+  update: "PATCH",
+  delete: "DELETE",
 };
 
 const untranslated = (text: string): FilterError => new FilterError(`${text} is not translated`);
@@ -62,6 +96,7 @@ export function termOf(operand: Operand, place: RulePlace): Term {
     return { kind: "value", value: literal(operand.value), type: "number", literal: operand.value };
   }
   const { text } = operand;
+  if (operand.kind === "call") return distanceTerm(operand, place);
   if (operand.kind === "text") {
     return text === ""
       ? { kind: "value", value: literal(null), type: "empty" }
@@ -73,6 +108,12 @@ export function termOf(operand: Operand, place: RulePlace): Term {
   }
   const macro = MACROS[text];
   if (macro !== undefined) return { kind: "value", value: { code: macro, needs: [] }, type: "time" };
+  const number = NUMBERS[text];
+  if (number !== undefined) return { kind: "value", value: { code: number, needs: [] }, type: "number" };
+  if (text === "@request.method") {
+    const method = METHODS[place.action];
+    return { kind: "value", value: literal(method), type: "text", literal: method };
+  }
   const [, path = "", modifier] = MODIFIER.exec(text) ?? [];
   const auth = after(path, "@request.auth.");
   if (auth !== null) return authTerm(auth, modifier, { text, place });
@@ -84,6 +125,30 @@ export function termOf(operand: Operand, place: RulePlace): Term {
   return fieldTerm(path.split("."), modifier, { text, place, start: { table: place.table, steps: [], alias: "" } });
 }
 
+/** Resolves `geoDistance(at.lon, at.lat, 16.4, 48.2)`, with the point first or last. */
+function distanceTerm({ text, values }: Extract<Operand, { kind: "call" }>, place: RulePlace): Term {
+  const numbers = values.flatMap((one) => (one.kind === "number" ? [one.value] : []));
+  const paths = values.flatMap((one) => (one.kind === "identifier" ? [one.text] : []));
+  const [lng, lat] = numbers;
+  const isInOrder = values[0]?.kind === values[1]?.kind;
+  const path = /^(.+)\.lon$/.exec(paths[0] ?? "")?.[1] ?? "";
+  const isPoint = paths.length === 2 && paths[1] === `${path}.lat`;
+  if (
+    text !== "geoDistance" ||
+    values.length !== 4 ||
+    !isInOrder ||
+    !isPoint ||
+    lng === undefined ||
+    lat === undefined
+  ) {
+    throw new FilterError(`the function ${text} is not translated`);
+  }
+  const from = termOf({ kind: "identifier", text: path }, place);
+  if (from.kind !== "field" || from.type !== "geo" || Math.abs(lat) > 90 || Math.abs(lng) > 180)
+    throw untranslated(text);
+  return { kind: "distance", from, lat, lng };
+}
+
 const after = (text: string, prefix: string): string | null =>
   text.startsWith(prefix) ? text.slice(prefix.length) : null;
 
@@ -92,6 +157,8 @@ interface Asked {
   place: RulePlace;
 }
 
+export const lowerCode = (text: string): string => `${LOWER}(${text})`;
+
 function authTerm(path: string, modifier: string | undefined, asked: Asked): Term {
   const { text, place } = asked;
   const value = (code: string, type: "text" | "boolean", needs: readonly Need[] = ["auth"]): Term => ({
@@ -99,6 +166,11 @@ function authTerm(path: string, modifier: string | undefined, asked: Asked): Ter
     value: { code, needs },
     type,
   });
+  if (modifier === "lower") {
+    const plain = authTerm(path, undefined, asked);
+    if (plain.kind !== "value" || plain.type !== "text" || path === "id") throw untranslated(text);
+    return { ...plain, value: { ...plain.value, code: lowerCode(plain.value.code) } };
+  }
   if (modifier !== undefined && modifier !== "each") throw untranslated(text);
   if (path === "id") return value("auth.id", "text");
   if (path === "email") return value("auth.email", "text", ["auth", "email"]);
@@ -165,8 +237,10 @@ function sentTerm(path: string, modifier: string | undefined, { text, place }: A
     if (field === null && !isHidden) throw untranslated(text);
     return { kind: "sent", name: field?.name ?? path, field, asked: modifier };
   }
-  if (field === null || (modifier !== undefined && modifier !== "length")) throw untranslated(text);
-  return { kind: "sent", name: field.name, field, asked: modifier === "length" ? "length" : "value" };
+  if (field === null || modifier === "each") throw untranslated(text);
+  if (modifier === "lower" && field.kind !== "text") throw untranslated(text);
+  const asked = modifier === "length" || modifier === "lower" ? modifier : "value";
+  return { kind: "sent", name: field.name, field, asked };
 }
 
 function collectionTerm(path: string, { modifier, text, place }: Asked & { modifier: string | undefined }): Term {
@@ -191,10 +265,16 @@ function fieldTerm(
   modifier: string | undefined,
   { text, place, start }: Asked & { start: Start },
 ): FieldTerm {
-  if (modifier !== undefined && modifier !== "each") throw untranslated(text);
   const [name, ...rest] = path;
-  if (name === undefined) throw untranslated(text);
   const { table, steps, alias } = start;
+  if (name === undefined || modifier === "isset" || modifier === "changed") throw untranslated(text);
+  if (modifier === "lower" || modifier === "length") {
+    const plain = fieldTerm(path, undefined, { text, place, start });
+    const isList = ["references", "choices", "files"].includes(plain.type) && !plain.isEach;
+    const isTaken = modifier === "lower" ? plain.type === "text" : isList;
+    if (!isTaken || plain.steps.length > 0) throw untranslated(text);
+    return { ...plain, asked: modifier };
+  }
   if (rest.length === 0) return terminal(name, modifier, { text, start });
   const back = BACK.exec(name);
   if (back !== null) {
@@ -211,6 +291,7 @@ function fieldTerm(
       name: field.name,
       type: "references",
       source: field,
+      asked: "value",
       isEach: true,
       mayBeEmpty: true,
     };
@@ -264,7 +345,7 @@ function terminal(
   { text, start: { table, steps, alias } }: { text: string; start: Start },
 ): FieldTerm {
   const isEach = modifier === "each";
-  const plain = { kind: "field", steps, source: null, isEach: false, mayBeEmpty: false } as const;
+  const plain = { kind: "field", steps, source: null, asked: "value", isEach: false, mayBeEmpty: false } as const;
   if (isEach && ["id", table.times.createdAt, table.times.updatedAt].includes(name)) throw untranslated(text);
   if (name === "id") return { ...plain, name: "id", type: "id" };
   if (name === table.times.createdAt && table.kind !== "users")
@@ -274,7 +355,7 @@ function terminal(
   const field = table.fields.find(({ source }) => source.name === name);
   if (field !== undefined) {
     const mayBeEmpty = !field.source.isRequired;
-    return { kind: "field", steps, name: field.name, type: field.kind, source: field, isEach, mayBeEmpty };
+    return { ...plain, name: field.name, type: field.kind, source: field, isEach, mayBeEmpty };
   }
   const secret = table.hidden?.fields.find(({ source }) => source.name === name);
   if (secret === undefined || table.hidden === null) throw untranslated(text);
@@ -290,6 +371,7 @@ function terminal(
     name: secret.name,
     type: secret.kind,
     source: secret,
+    asked: "value",
     isEach,
     mayBeEmpty: true,
   };

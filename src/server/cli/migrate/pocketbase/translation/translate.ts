@@ -31,6 +31,9 @@ export function createTranslation(plan: MovePlan, remarks: Remarks) {
     const formulas = rules.map(([name, rule]) => formulaOf(rule ?? "", place, { tell, name, remarks }));
     const formula = joinRelated(join("and", [...formulas, ...ofMainCollection(table, others)]), tell);
     const code = bounded(formula, place, { tell, indexes }) ? ruleCode(formula, options(action)) : null;
+    if (code !== null && action === "read" && looksAtRecord(formula)) {
+      tell("lists are refused, as the rule looks at each record: single records are read");
+    }
     if (why.size === 0) return { code, comments: [] };
     const reasons = [...why].join("; ");
     remarks.look(
@@ -65,6 +68,12 @@ export function createTranslation(plan: MovePlan, remarks: Remarks) {
     /** Returns the fields by which relations of the rules look a table up, and that no index begins with. */
     indexesOf: (table: string): readonly string[] => [...(indexes.get(table) ?? [])],
   };
+}
+
+/** Whether code of the formula reads the record, which a filter cannot do. */
+function looksAtRecord(formula: Formula): boolean {
+  if (formula.kind === "and" || formula.kind === "or") return formula.parts.some(looksAtRecord);
+  return formula.kind === "code" && formula.code.includes("record.");
 }
 
 const closed = (name: string, rule: string | null): MovedRule => ({
