@@ -4,8 +4,6 @@ import type { Clock } from "../../../kernel/clock.ts";
 import type { Logger } from "../../../kernel/logger.ts";
 import type { RateLimit } from "../../config/types.ts";
 import { layOut, type StorageEngine } from "../../db/index.ts";
-import type { Endpoint } from "../../http/endpoint.ts";
-import type { AnswerListener } from "../../http/http.ts";
 import { createRateLimiter } from "../../http/rate-limit.ts";
 import { analyticsEndpoints } from "./endpoints.ts";
 import { createEventQueries } from "./event-queries.ts";
@@ -18,15 +16,7 @@ import { createSlowRecorder, createSlowRequests } from "./slow-requests.ts";
 import { createAnalyticsStore } from "./store.ts";
 import { createTargets } from "./targets.ts";
 
-export interface AnalyticsArea {
-  readonly endpoints: readonly Endpoint[];
-  /** Records answers in the request log; undefined if the config disables it. */
-  readonly onAnswer: AnswerListener | undefined;
-  /** Requests missing from the log since the start. */
-  readonly droppedRequests: number;
-  /** Writes everything that is waiting; the engine closes the file. */
-  stop(): Promise<void>;
-}
+export type AnalyticsArea = ReturnType<typeof createAnalyticsArea>;
 
 /** Creates the analytics area: events and the request log, in `<data>/analytics.db`. Rules: SPEC.md. */
 export function createAnalyticsArea(deps: {
@@ -41,7 +31,7 @@ export function createAnalyticsArea(deps: {
   dataDirectory: string;
   clock: Clock;
   logger: Logger;
-}): AnalyticsArea {
+}) {
   const { engine, clock, logger } = deps;
   const path = join(deps.dataDirectory, "analytics.db");
   const file = engine.open(path, { migrate: layOut(analyticsLayout), cacheKiB: CACHE_KIB });
@@ -63,11 +53,14 @@ export function createAnalyticsArea(deps: {
 
   return {
     endpoints: analyticsEndpoints(service, trackLimit),
+    /** Records answers in the request log; undefined if the config disables it. */
     onAnswer: deps.requestLog ? recording.onAnswer : undefined,
-    get droppedRequests() {
+    /** Requests missing from the log since the start. */
+    get droppedRequests(): number {
       return recording.droppedRequests;
     },
-    async stop() {
+    /** Writes everything that is waiting; the engine closes the file. */
+    async stop(): Promise<void> {
       await Promise.all([stopRetention(), recording.stop()]);
     },
   };

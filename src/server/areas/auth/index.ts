@@ -3,11 +3,9 @@ import type { Ids } from "../../../kernel/ids.ts";
 import type { Logger } from "../../../kernel/logger.ts";
 import { DAY_MS, SECOND_MS } from "../../../kernel/time/duration.ts";
 import type { AccountMarks } from "../../access/account-records.ts";
-import type { Account, AccountNotes, Accounts, UserHoldings } from "../../access/accounts.ts";
+import type { Account, AccountNotes, UserHoldings } from "../../access/accounts.ts";
 import type { Lookups } from "../../access/lookups/lookups.ts";
-import type { SessionEvents, SessionLookup, UserEvents } from "../../access/sessions.ts";
-import type { TokenIssuers, TokenPublicKeys } from "../../access/tokens.ts";
-import type { AppAccess, MailAccessor, User } from "../../config/app/index.ts";
+import type { AppAccess, User } from "../../config/app/index.ts";
 import type { AuthConfig, PlatformConfig } from "../../config/types.ts";
 import type { DatabaseFile } from "../../db/types.ts";
 import type { Endpoint } from "../../http/endpoint.ts";
@@ -82,27 +80,10 @@ export interface AuthAreaDeps {
   logger: Logger;
 }
 
-export interface AuthArea {
-  readonly endpoints: readonly Endpoint[];
-  /** For the principal of every request, and for WebSockets. */
-  readonly sessions: SessionLookup & SessionEvents & UserEvents;
-  /** For the administration of users. */
-  readonly accounts: Accounts;
-  /** The keys of access tokens that others verify; null: nobody else does. */
-  readonly tokenKeys: TokenPublicKeys | null;
-  /** Verifies tokens of others; null: none are taken. */
-  readonly issuers: TokenIssuers | null;
-  /** `app.mail`. */
-  readonly mail: MailAccessor;
-  /** Returns the endpoints of the pages for signing in, once there is a server. */
-  pages(server: OwnServer): readonly Endpoint[];
-  /** Counts one request of this address in the group `auth`. Errors: 429. */
-  readonly limit: (address: string) => void;
-  stop(): Promise<void>;
-}
+export type AuthArea = Awaited<ReturnType<typeof createAuthArea>>;
 
 /** Sign-up, sign-in, sessions, second factors, OAuth and passkeys. */
-export async function createAuthArea(deps: AuthAreaDeps): Promise<AuthArea> {
+export async function createAuthArea(deps: AuthAreaDeps) {
   const { config, rateLimits, clock, logger } = deps;
   const sessions = new SessionCache({ sql: deps.file, clock, logger });
   const tokenKeys = await openTokenKeys(deps);
@@ -129,13 +110,21 @@ export async function createAuthArea(deps: AuthAreaDeps): Promise<AuthArea> {
   const phoneDeps = { ...endpointDeps, texts, textLimit };
 
   return {
+    /** For the principal of every request, and for WebSockets. */
     sessions,
+    /** For the administration of users. */
     accounts: createAccounts(auth, providers),
+    /** The keys of access tokens that others verify; null: nobody else does. */
     tokenKeys,
+    /** Verifies tokens of others; null: none are taken. */
     issuers: config.issuers === undefined ? null : createIssuers(auth, config.issuers),
+    /** `app.mail`. */
     mail: createMailAccessor(mailer),
+    /** Counts one request of this address in the group `auth`. Errors: 429. */
     limit: authLimiter.hit,
-    pages: (server) => pagesEndpoints(auth, server, () => appNameOf(config, deps.publicUrl())),
+    /** Returns the endpoints of the pages for signing in, once there is a server. */
+    pages: (server: OwnServer): readonly Endpoint[] =>
+      pagesEndpoints(auth, server, () => appNameOf(config, deps.publicUrl())),
     endpoints: [
       ...signUpEndpoints(endpointDeps),
       ...sessionEndpoints(endpointDeps),
@@ -150,7 +139,7 @@ export async function createAuthArea(deps: AuthAreaDeps): Promise<AuthArea> {
       ...pageCodeEndpoints(endpointDeps),
       ...(tokenKeys === null ? [] : tokenKeyEndpoints(endpointDeps, tokenKeys)),
     ],
-    async stop() {
+    async stop(): Promise<void> {
       mailer.stop();
       await tokenKeys?.stop();
       await stopCleanup();

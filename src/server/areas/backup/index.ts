@@ -7,7 +7,6 @@ import type { Principals } from "../../access/principals.ts";
 import type { ScheduledBackupsConfig } from "../../config/types.ts";
 import { ownerIdOf } from "../../disk/owner-id.ts";
 import type { Owner } from "../../disk/owner-marker.ts";
-import type { Endpoint } from "../../http/endpoint.ts";
 import { cronTimes, type Queue, SCHEDULE_KEY, type Schedules } from "../../jobs/index.ts";
 import { type Destination, openDestination } from "./destination/destinations.ts";
 import { claimDestination, presentBackups } from "./destination/notes.ts";
@@ -34,14 +33,7 @@ export interface BackupsLoad {
   hasLastFailed: boolean;
 }
 
-export interface BackupsArea {
-  readonly endpoints: readonly Endpoint[];
-  readonly load: BackupsLoad;
-  /** Whether two times of the schedule have passed since the last backup that succeeded, and since the start. */
-  isOverdue(): boolean;
-  /** Cancels a verification. Backups are cancelled by the stop of the jobs. */
-  stop(): Promise<void>;
-}
+export type BackupsArea = ReturnType<typeof createBackupsArea>;
 
 export interface BackupsAreaDeps {
   /** Config; undefined: no scheduled backups, and requested ones are stored in the data directory. */
@@ -68,7 +60,7 @@ export interface BackupsAreaDeps {
  * Makes backups as jobs: at the times of the schedule, in UTC, and on request. Times while the server does not run are
  * skipped; a backup cancelled by a stop is made after the next start.
  */
-export function createBackupsArea(deps: BackupsAreaDeps): BackupsArea {
+export function createBackupsArea(deps: BackupsAreaDeps) {
   const { config, clock, ids, queue, isDrill } = deps;
   const place = placeOf(config, deps.dataDirectory);
   const destination = openDestination(place.to, place.dataDirectory, clock);
@@ -113,7 +105,10 @@ export function createBackupsArea(deps: BackupsAreaDeps): BackupsArea {
       audit: (change) => deps.audit.record(change),
     }),
     load,
-    isOverdue: () => !isDrill && config !== undefined && hasMissedTwo(config.schedule, { load, startedAt, clock }),
+    /** Whether two times of the schedule have passed since the last backup that succeeded, and since the start. */
+    isOverdue: (): boolean =>
+      !isDrill && config !== undefined && hasMissedTwo(config.schedule, { load, startedAt, clock }),
+    /** Cancels a verification. Backups are cancelled by the stop of the jobs. */
     stop: verification.stop,
   };
 }

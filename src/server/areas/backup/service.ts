@@ -26,19 +26,7 @@ export interface ListedBackup {
 }
 
 /** Operations on backups for administrators. Rights are checked by the endpoints. */
-export interface BackupsService {
-  /** Lists backups, newest first, at most BACKUPS_SHOWN_MAX. Errors: 503 when the destination fails. */
-  list(): Promise<ListedBackup[]>;
-  /** Lists the runs since the start, newest first. */
-  runs(): Run[];
-  /** Begins a backup. Errors: 409 while another run has not ended, 503 in a drill. */
-  create(): Promise<Run>;
-  /** Begins a verification. Errors: as `create`; 404. */
-  verify(name: string): Promise<Run>;
-  /** Finds a backup at the destination. Errors: 404; 503 when the destination fails. */
-  find(name: string): Promise<StoredBackup>;
-  readonly destination: Destination;
-}
+export type BackupsService = ReturnType<typeof createBackupsService>;
 
 interface ServiceDeps {
   destination: Destination;
@@ -55,7 +43,7 @@ interface ServiceDeps {
   ids: Ids;
 }
 
-export function createBackupsService(deps: ServiceDeps): BackupsService {
+export function createBackupsService(deps: ServiceDeps) {
   const { destination, runs, queue, jobName } = deps;
   const asked = async <T>(work: Promise<T>): Promise<T> => {
     try {
@@ -77,12 +65,15 @@ export function createBackupsService(deps: ServiceDeps): BackupsService {
   };
   return {
     destination,
+    /** Finds a backup at the destination. Errors: 404; 503 when the destination fails. */
     find,
-    runs() {
+    /** Lists the runs since the start, newest first. */
+    runs(): Run[] {
       if (queue.unfinished(jobName) === 0) runs.endWaiting();
       return runs.all;
     },
-    async list() {
+    /** Lists backups, newest first, at most BACKUPS_SHOWN_MAX. Errors: 503 when the destination fails. */
+    async list(): Promise<ListedBackup[]> {
       const [present, { byName }] = await asked(Promise.all([destination.backups(), readVerified(destination)]));
       return present
         .slice(-BACKUPS_SHOWN_MAX)
@@ -92,7 +83,8 @@ export function createBackupsService(deps: ServiceDeps): BackupsService {
         })
         .sort((one, other) => other.at - one.at);
     },
-    async create() {
+    /** Begins a backup. Errors: 409 while another run has not ended, 503 in a drill. */
+    async create(): Promise<Run> {
       requireIdle();
       const id = deps.ids.uuid();
       const given = await queue.enqueue(jobName, { scheduledAt: isoTime(deps.clock.now()) }, { id, key: deps.jobKey });
@@ -100,7 +92,8 @@ export function createBackupsService(deps: ServiceDeps): BackupsService {
       // The job may have begun already.
       return runs.get(id) ?? runs.add(id, "create");
     },
-    async verify(name) {
+    /** Begins a verification. Errors: as `create`; 404. */
+    async verify(name: string): Promise<Run> {
       requireIdle();
       await find(name);
       // Another request may have begun meanwhile.
@@ -242,13 +235,7 @@ export class Runs {
 }
 
 /** Verifies one backup at a time, in a process of its own. */
-export interface Verification {
-  start(run: Run, name: string): void;
-  /** Resolves once no verification runs. */
-  ended(): Promise<void>;
-  /** Cancels the running verification. */
-  stop(): Promise<void>;
-}
+export type Verification = ReturnType<typeof createVerification>;
 
 export function createVerification(deps: {
   place: Pick<BackupJob, "dataDirectory" | "to">;
@@ -256,7 +243,7 @@ export function createVerification(deps: {
   load: { lastBackupVerifiedAt: Millis };
   clock: Clock;
   logger: Logger;
-}): Verification {
+}) {
   const { runs, load, clock, logger } = deps;
   const { dataDirectory, to } = deps.place;
   const verify = createJobProcess<VerifyJob, VerifyResult>(clock);
@@ -274,11 +261,13 @@ export function createVerification(deps: {
     }
   };
   return {
-    start(run, name) {
+    start(run: Run, name: string): void {
       current = perform(run, name);
     },
-    ended: () => current,
-    async stop() {
+    /** Resolves once no verification runs. */
+    ended: (): Promise<void> => current,
+    /** Cancels the running verification. */
+    async stop(): Promise<void> {
       stopping.abort();
       await current;
     },

@@ -6,21 +6,18 @@ import { RESTORE_FOLDER } from "./layout.ts";
 import { BackupError } from "./types.ts";
 
 /** A folder for temporary files, locked while it is used. */
-export interface WorkFolder {
-  pathOf(name: string): string;
-  /** Removes the folder with its contents. */
-  remove(): void;
-}
+export type WorkFolder = ReturnType<typeof claimWorkFolder>;
 
 /** Creates and locks a work folder, after removing the remains of a killed process. Errors: the folder is in use. */
-export function claimWorkFolder(path: string, { work = "backup" } = {}): WorkFolder {
+export function claimWorkFolder(path: string, { work = "backup" } = {}) {
   sweepWorkFolder(path);
   if (existsSync(path)) throw new BackupError(`Another ${work} is running in ${path}`);
   mkdirSync(path, { mode: 0o700 });
   const lock = lockDirectory(path);
   return {
-    pathOf: (name) => join(path, name),
-    remove() {
+    pathOf: (name: string): string => join(path, name),
+    /** Removes the folder with its contents. */
+    remove(): void {
       lock.release();
       rmSync(path, { recursive: true, force: true });
     },

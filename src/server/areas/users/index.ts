@@ -1,10 +1,8 @@
 import type { Clock } from "../../../kernel/clock.ts";
 import type { Accounts } from "../../access/accounts.ts";
 import type { Principals } from "../../access/principals.ts";
-import type { UsersAccessor } from "../../config/app/index.ts";
 import { PASSWORD_MIN_CHARACTERS } from "../../config/shapes/user-fields.ts";
 import type { AuthConfig } from "../../config/types.ts";
-import type { Endpoint } from "../../http/endpoint.ts";
 import { createUsersAccessor } from "./accessor.ts";
 import { userEndpoints } from "./endpoints.ts";
 import { type ExportSources, Exports } from "./export.ts";
@@ -13,10 +11,7 @@ import { exportEndpoints } from "./export-endpoints.ts";
 export { type FollowingRecords, followAccounts } from "./records/following.ts";
 export { adminUser } from "./service.ts";
 
-export interface UsersArea {
-  readonly endpoints: readonly Endpoint[];
-  readonly accessor: UsersAccessor;
-}
+export type UsersArea = ReturnType<typeof createUsersArea>;
 
 /** Users, for administrators and for the server's own code. */
 export function createUsersArea(deps: {
@@ -28,7 +23,7 @@ export function createUsersArea(deps: {
   sources: ExportSources;
   requirePresent: Principals["requirePresent"];
   clock: Clock;
-}): UsersArea {
+}) {
   const { accounts, config, limit, sources, requirePresent, clock } = deps;
   const exports = new Exports({ ...sources, requirePresent, clock });
   const passwordMinLength = config.password?.minLength ?? PASSWORD_MIN_CHARACTERS;

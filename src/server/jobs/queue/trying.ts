@@ -7,14 +7,7 @@ import type { JobDefinition, JobRun } from "../types.ts";
 type Ended = "timeout" | "cancelled" | "stopped";
 
 /** A try that is under way. */
-export interface Try {
-  /** Resolves when `run` has ended, or the try was ended, whichever comes first. Never rejects. */
-  readonly result: Promise<TryResult>;
-  /** Resolves when `run` has ended, also where the try was ended before. Never rejects. */
-  readonly ran: Promise<void>;
-  /** Aborts the signal. With `stopped`, `run` may still end by itself. */
-  end(reason: Ended): void;
-}
+export type Try = ReturnType<typeof startTry>;
 
 export type TryResult = { kind: "done" } | { kind: "threw"; cause: unknown } | { kind: Ended };
 
@@ -23,7 +16,7 @@ export function startTry(
   { run, timeout }: Pick<JobDefinition, "run" | "timeout">,
   job: Omit<JobRun, "signal">,
   clock: Clock,
-): Try {
+) {
   const controller = new AbortController();
   const { promise: result, resolve } = Promise.withResolvers<TryResult>();
   let isStopped = false;
@@ -40,7 +33,12 @@ export function startTry(
     (cause: unknown) => resolve(isStopped ? { kind: "stopped" } : { kind: "threw", cause }),
   );
   void result.then(cancelTimer);
-  return { result, ran: settled, end };
+  return {
+    /** Resolves when `run` has ended, or the try was ended, whichever comes first. Never rejects. */
+    result /** Resolves when `run` has ended, also where the try was ended before. Never rejects. */,
+    ran: settled /** Aborts the signal. With `stopped`, `run` may still end by itself. */,
+    end,
+  };
 }
 
 const REASONS: Readonly<Record<Ended, string>> = {

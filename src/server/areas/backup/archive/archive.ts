@@ -14,18 +14,10 @@ export const MANIFEST_ENTRY = "manifest.ndjson";
 const OWNER_ONLY = 0o600;
 
 /** Writes a tar compressed with Zstandard as a stream: only a few chunks are in memory. */
-export interface ArchiveWriter {
-  /** Adds the current content of `source`. Errors: those of opening it, before anything has been written. */
-  addFile(path: string, source: string): Promise<FileFacts>;
-  addText(path: string, text: string): Promise<FileFacts>;
-  /** Completes the archive; resolves when it is on disk. */
-  finish(): Promise<void>;
-  /** Stops writing; the incomplete file remains. */
-  abort(): Promise<void>;
-}
+export type ArchiveWriter = ReturnType<typeof createArchive>;
 
 /** Creates an archive. `path` must not exist. An abort of `signal` stops the writing. */
-export function createArchive(path: string, { time, signal }: { time: Date; signal: AbortSignal }): ArchiveWriter {
+export function createArchive(path: string, { time, signal }: { time: Date; signal: AbortSignal }) {
   const { readable, controller } = createTarPacker();
   const compressor = createZstdCompress({ params: { [constants.ZSTD_c_checksumFlag]: 1 } });
   // The stream is the same standard type, declared by two libraries.
@@ -56,7 +48,8 @@ export function createArchive(path: string, { time, signal }: { time: Date; sign
   };
 
   return {
-    async addFile(name, file) {
+    /** Adds the current content of `source`. Errors: those of opening it, before anything has been written. */
+    async addFile(name: string, file: string): Promise<FileFacts> {
       const handle = await open(file, "r");
       try {
         const { size } = await handle.stat();
@@ -65,16 +58,18 @@ export function createArchive(path: string, { time, signal }: { time: Date; sign
         await handle.close();
       }
     },
-    addText(name, text) {
+    addText(name: string, text: string): Promise<FileFacts> {
       const bytes = Buffer.from(text);
       return explained(add(name, bytes.byteLength, oneChunk(bytes)));
     },
-    async finish() {
+    /** Completes the archive; resolves when it is on disk. */
+    async finish(): Promise<void> {
       controller.finalize();
       await written;
       if (failure !== null) throw failure.cause;
     },
-    async abort() {
+    /** Stops writing; the incomplete file remains. */
+    async abort(): Promise<void> {
       controller.error(new BackupError("The backup was cancelled"));
       await written;
     },

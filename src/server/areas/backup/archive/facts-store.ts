@@ -5,22 +5,12 @@ import { openScratch } from "../work-folder.ts";
  * Facts of the files written to or read from an archive, in a database of their own, so that memory does not grow with
  * their number.
  */
-export interface FactsStore {
-  add(facts: FileFacts): void;
-  /** Iterates over the facts in the order in which they were added. */
-  all(): Iterable<FileFacts>;
-  totals(): { fileCount: number; contentBytes: number };
-  /** Confirms a file; false when no file has exactly these facts, or it has been confirmed before. */
-  confirm(facts: FileFacts): boolean;
-  /** Returns the path of a file that has not been confirmed; null when all have. */
-  unconfirmed(): string | null;
-  close(): void;
-}
+export type FactsStore = ReturnType<typeof createFactsStore>;
 
 const FACTS = `CREATE TABLE file (path TEXT NOT NULL UNIQUE, size INTEGER NOT NULL, sha256 TEXT NOT NULL,
   confirmed INTEGER NOT NULL DEFAULT 0) STRICT`;
 
-export function createFactsStore(path: string): FactsStore {
+export function createFactsStore(path: string) {
   const sqlite = openScratch(path, FACTS);
   const statements = {
     add: sqlite.prepare("INSERT INTO file (path, size, sha256) VALUES (?, ?, ?)"),
@@ -36,11 +26,15 @@ export function createFactsStore(path: string): FactsStore {
     ),
   };
   return {
-    add: (facts) => void statements.add.run(facts.path, facts.size, facts.sha256),
-    all: () => statements.all.iterate(),
-    totals: () => statements.totals.get() ?? { fileCount: 0, contentBytes: 0 },
-    confirm: (facts) => statements.confirm.run(facts.path, facts.size, facts.sha256).changes === 1,
-    unconfirmed: () => statements.unconfirmed.get()?.path ?? null,
-    close: () => sqlite.close(),
+    add: (facts: FileFacts): void => void statements.add.run(facts.path, facts.size, facts.sha256),
+    /** Iterates over the facts in the order in which they were added. */
+    all: (): Iterable<FileFacts> => statements.all.iterate(),
+    totals: (): { fileCount: number; contentBytes: number } =>
+      statements.totals.get() ?? { fileCount: 0, contentBytes: 0 },
+    /** Confirms a file; false when no file has exactly these facts, or it has been confirmed before. */
+    confirm: (facts: FileFacts): boolean => statements.confirm.run(facts.path, facts.size, facts.sha256).changes === 1,
+    /** Returns the path of a file that has not been confirmed; null when all have. */
+    unconfirmed: (): string | null => statements.unconfirmed.get()?.path ?? null,
+    close: (): void => sqlite.close(),
   };
 }

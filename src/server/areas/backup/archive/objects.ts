@@ -109,24 +109,13 @@ export interface WantedObject {
 export type ObjectState = "taken" | "elsewhere";
 
 /** Records the contents that a snapshot of system.db names, and where they are. */
-export interface WantedStore {
-  /** Adds the contents that the snapshot names and the archive does not have. */
-  collect(snapshotPath: string, factsPath: string): void;
-  /** Returns some contents without a state, at most `limit`. */
-  next(limit: number): WantedObject[];
-  settle(object: WantedObject, state: ObjectState): void;
-  /** Removes a content that is no longer named. */
-  forget(object: WantedObject): void;
-  taken(): Iterable<WantedObject>;
-  elsewhereCount(): number;
-  close(): void;
-}
+export type WantedStore = ReturnType<typeof createWantedStore>;
 
 const WANTED = `CREATE TABLE wanted (folder TEXT NOT NULL, fileId TEXT NOT NULL, state TEXT,
   PRIMARY KEY (folder, fileId)) STRICT, WITHOUT ROWID;
   CREATE INDEX wanted_state ON wanted (state)`;
 
-export function createWantedStore(path: string): WantedStore {
+export function createWantedStore(path: string) {
   const sqlite = openScratch(path, WANTED);
   const settle = sqlite.prepare("UPDATE wanted SET state = ?3 WHERE folder = ?1 AND fileId = ?2");
   const forget = sqlite.prepare("DELETE FROM wanted WHERE folder = ? AND fileId = ?");
@@ -136,7 +125,8 @@ export function createWantedStore(path: string): WantedStore {
     "SELECT count(*) AS count FROM wanted WHERE state = 'elsewhere'",
   );
   return {
-    collect(snapshotPath, factsPath) {
+    /** Adds the contents that the snapshot names and the archive does not have. */
+    collect(snapshotPath: string, factsPath: string): void {
       sqlite.run("ATTACH ? AS snapshot", [snapshotPath]);
       sqlite.run("ATTACH ? AS facts", [factsPath]);
       for (const folder of STORAGE_FOLDERS) {
@@ -151,12 +141,14 @@ export function createWantedStore(path: string): WantedStore {
       sqlite.run("DETACH snapshot");
       sqlite.run("DETACH facts");
     },
-    next: (limit) => next.all(limit),
-    settle: ({ folder, fileId }, state) => void settle.run(folder, fileId, state),
-    forget: ({ folder, fileId }) => void forget.run(folder, fileId),
-    taken: () => taken.iterate(),
-    elsewhereCount: () => elsewhere.get()?.count ?? 0,
-    close: () => sqlite.close(),
+    /** Returns some contents without a state, at most `limit`. */
+    next: (limit: number): WantedObject[] => next.all(limit),
+    settle: ({ folder, fileId }: WantedObject, state: ObjectState): void => void settle.run(folder, fileId, state),
+    /** Removes a content that is no longer named. */
+    forget: ({ folder, fileId }: WantedObject): void => void forget.run(folder, fileId),
+    taken: (): Iterable<WantedObject> => taken.iterate(),
+    elsewhereCount: (): number => elsewhere.get()?.count ?? 0,
+    close: (): void => sqlite.close(),
   };
 }
 
@@ -166,19 +158,14 @@ function hasTable(sqlite: Database, table: string): boolean {
 }
 
 /** Queries the current system.db whether it names a content. */
-export interface LiveRecords {
-  isNamed(object: WantedObject): boolean;
-  close(): void;
-}
-
-export function openLiveRecords(systemPath: string): LiveRecords {
+export function openLiveRecords(systemPath: string) {
   const sqlite = new Database(systemPath, { readonly: true });
   sqlite.run(`PRAGMA busy_timeout = ${LOCK_TIMEOUT_MS}`);
   return {
-    isNamed: ({ folder, fileId }) =>
+    isNamed: ({ folder, fileId }: WantedObject): boolean =>
       STORED_TABLES[folder].some(
         (table) => sqlite.query(`SELECT 1 FROM ${table} WHERE fileId = ?`).get(fileId) !== null,
       ),
-    close: () => sqlite.close(),
+    close: (): void => sqlite.close(),
   };
 }

@@ -183,14 +183,9 @@ const syncFile = promisify(fdatasync);
 const closeFile = promisify(close);
 
 /** Writes many new files and syncs several concurrently: one by one, syncs would take most of the time. */
-export interface FileWriter {
-  /** Resolves to the size and hash of the content. Errors: the file exists. */
-  write(path: string, chunks: AsyncIterable<Uint8Array>): Promise<Pick<FileFacts, "size" | "sha256">>;
-  /** Resolves when all files are on disk. Errors: those of the disk. */
-  settle(): Promise<void>;
-}
+export type FileWriter = ReturnType<typeof createFileWriter>;
 
-export function createFileWriter(): FileWriter {
+export function createFileWriter() {
   let syncs: Promise<void>[] = [];
   const settle = async (): Promise<void> => {
     const outcomes = await Promise.allSettled(syncs);
@@ -198,8 +193,10 @@ export function createFileWriter(): FileWriter {
     for (const outcome of outcomes) if (outcome.status === "rejected") throw outcome.reason;
   };
   return {
+    /** Resolves when all files are on disk. Errors: those of the disk. */
     settle,
-    async write(path, chunks) {
+    /** Resolves to the size and hash of the content. Errors: the file exists. */
+    async write(path: string, chunks: AsyncIterable<Uint8Array>): Promise<Pick<FileFacts, "size" | "sha256">> {
       mkdirSync(dirname(path), { recursive: true });
       // "wx" never changes an existing file.
       const descriptor = openSync(path, "wx", OWNER_ONLY);

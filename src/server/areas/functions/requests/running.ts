@@ -9,18 +9,9 @@ interface Run {
 }
 
 /** The handlers that have not answered yet. */
-export interface Running {
-  /**
-   * Resolves to `value`, or to what `fail` returns for its error, or for a 503 when it takes longer than `seconds`. A later result
-   * is ignored, but counts as running until it settles.
-   */
-  within<T>(value: Promise<T>, seconds: number, fail: (cause: unknown) => T): Promise<T>;
-  /** Checks the number of running handlers. Errors: 503 when there are too many. */
-  checkRoom(): void;
-  stop(): void;
-}
+export type Running = ReturnType<typeof createRunning>;
 
-export function createRunning(clock: Clock): Running {
+export function createRunning(clock: Clock) {
   // Grouped by timeout, each in order of start: the first one of each group expires first.
   const byTimeout = new Map<number, Set<Run>>();
   let cancelTimer: (() => void) | null = null;
@@ -48,6 +39,10 @@ export function createRunning(clock: Clock): Running {
   };
 
   return {
+    /**
+     * Resolves to `value`, or to what `fail` returns for its error, or for a 503 when it takes longer than `seconds`. A later result
+     * is ignored, but counts as running until it settles.
+     */
     within<T>(value: Promise<T>, seconds: number, fail: (cause: unknown) => T): Promise<T> {
       const runs = runsOf(seconds);
       count += 1;
@@ -74,10 +69,11 @@ export function createRunning(clock: Clock): Running {
         );
       });
     },
-    checkRoom() {
+    /** Checks the number of running handlers. Errors: 503 when there are too many. */
+    checkRoom(): void {
       if (count >= RUNNING_MAX) throw new AppError(503, `At most ${RUNNING_MAX} requests to routes may run at once`);
     },
-    stop() {
+    stop(): void {
       cancelTimer?.();
     },
   };

@@ -4,15 +4,13 @@ import { FORMER_FORMS, type FormerForm, type SayFormer } from "../../../../kerne
 import { FORMER_CALLS_TRACED, FORMER_LINES_MAX, FORMER_SAMPLED } from "../limits.ts";
 
 /** Logs the lines of the config's code that use former forms of queries, each once. */
-export interface FormerForms {
-  of(table: string): SayFormer;
-}
+export type FormerForms = ReturnType<typeof createFormerForms>;
 
 /**
  * Creates the log. Finding a line takes microseconds, and a rule may be called a hundred thousand times a second: it is looked for at the
  * first calls of a form on a table, and then at every thousandth.
  */
-export function createFormerForms(logger: Logger): FormerForms {
+export function createFormerForms(logger: Logger) {
   const said = new Set<string>();
   const say = (table: string, form: FormerForm, filter: unknown, at: string | null): void => {
     const asked = fieldsOf(filter);
@@ -24,13 +22,15 @@ export function createFormerForms(logger: Logger): FormerForms {
   };
   const calls = new Map<string, number>();
   return {
-    of: (table) => (form, filter, called) => {
-      const name = `${table} ${form}`;
-      const count = (calls.get(name) ?? 0) + 1;
-      if (count === 1 && calls.size >= FORMER_LINES_MAX) return;
-      calls.set(name, count);
-      if (count <= FORMER_CALLS_TRACED || count % FORMER_SAMPLED === 0) say(table, form, filter, callerLine(called));
-    },
+    of:
+      (table: string): SayFormer =>
+      (form, filter, called) => {
+        const name = `${table} ${form}`;
+        const count = (calls.get(name) ?? 0) + 1;
+        if (count === 1 && calls.size >= FORMER_LINES_MAX) return;
+        calls.set(name, count);
+        if (count <= FORMER_CALLS_TRACED || count % FORMER_SAMPLED === 0) say(table, form, filter, callerLine(called));
+      },
   };
 }
 

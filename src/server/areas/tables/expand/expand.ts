@@ -13,21 +13,7 @@ import type { ExpandStep } from "./paths.ts";
 import { createReadable, type Readable } from "./readable.ts";
 
 /** Adds related records to an answer: those that its records refer to, and those that refer to them. */
-export interface Expanding {
-  /**
-   * Returns the answers for `records`, which were read for this request, as made by `shown`; with `expand` unless `steps` is
-   * null. Each expanded record passes the read rule of its own table. Errors: 413 for an answer that would be too large.
-   * [TB402]–[TB407]
-   */
-  answers<Shown extends TableRecord>(
-    principal: Principal,
-    source: { file: DatabaseFile | null; rules: RuleScope },
-    steps: readonly ExpandStep[] | null,
-    records: readonly TableRecord[],
-    shown: (record: TableRecord, place: number) => Shown,
-    caller: ReadCaller | undefined,
-  ): MaybePromise<Shown[]>;
-}
+export type Expanding = ReturnType<typeof createExpanding>;
 
 /** A record with its number of occurrences in the answer: many records may refer to one. */
 interface Occurring {
@@ -39,9 +25,21 @@ export function createExpanding(deps: {
   tableOf(model: TableModel): Table;
   rights: RecordRights;
   fileOf(namespace: string): DatabaseFile;
-}): Expanding {
+}) {
   return {
-    answers(principal, { file, rules }, steps, records, shown, caller) {
+    /**
+     * Returns the answers for `records`, which were read for this request, as made by `shown`; with `expand` unless `steps` is
+     * null. Each expanded record passes the read rule of its own table. Errors: 413 for an answer that would be too large.
+     * [TB402]–[TB407]
+     */
+    answers<Shown extends TableRecord>(
+      principal: Principal,
+      { file, rules }: { file: DatabaseFile | null; rules: RuleScope },
+      steps: readonly ExpandStep[] | null,
+      records: readonly TableRecord[],
+      shown: (record: TableRecord, place: number) => Shown,
+      caller: ReadCaller | undefined,
+    ): MaybePromise<Shown[]> {
       if (steps === null || file === null || records.length === 0) {
         return records.map((record, place) => shown(record, place));
       }
@@ -72,19 +70,16 @@ export function expandRecords(
   return expandAll({ readable, budget: createBudget() }, steps, parents);
 }
 
-interface Budget {
-  readonly bytes: number;
-  /** Takes bytes of the budget. Errors: 413 once the answer is too large. */
-  take(bytes: number): void;
-}
+type Budget = ReturnType<typeof createBudget>;
 
-function createBudget(): Budget {
+function createBudget() {
   let used = 0;
   return {
-    get bytes() {
+    get bytes(): number {
       return used;
     },
-    take(bytes) {
+    /** Takes bytes of the budget. Errors: 413 once the answer is too large. */
+    take(bytes: number): void {
       used += bytes;
       if (used > EXPANDED_BYTES_MAX) throw tooLargeAnswer();
     },

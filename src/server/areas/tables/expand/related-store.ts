@@ -55,23 +55,13 @@ interface RelatedQuery {
   caller: ReadCaller | undefined;
 }
 
+export const relatedOf = perTable(({ model, store }) => createRelatedStore(model, store.codec));
+
 /**
  * Related records of one table, read by one statement. It runs on the main thread when that takes a few milliseconds at most,
  * else in a query process.
  */
-export interface RelatedStore {
-  /** Returns the records whose unique `column` has one of `values`. */
-  byValue(file: DatabaseFile, values: readonly JsonValue[], query: RelatedQuery): MaybePromise<RelatedPage>;
-  /**
-   * Returns, for each of `referred`, in order, the first records by id whose `column` has its value: one more than are expanded,
-   * which shows that there are more.
-   */
-  referringTo(file: DatabaseFile, referred: readonly Referred[], query: RelatedQuery): MaybePromise<RelatedPage>;
-}
-
-export const relatedOf = perTable(({ model, store }) => createRelatedStore(model, store.codec));
-
-function createRelatedStore(model: TableModel, codec: Codec): RelatedStore {
+function createRelatedStore(model: TableModel, codec: Codec) {
   const { columns, sql: table } = model;
   const texts = columns.filter(({ type }) => !["number", "integer", "boolean"].includes(type)).map(({ name }) => name);
   const bounds = pageBounds(model);
@@ -127,14 +117,27 @@ function createRelatedStore(model: TableModel, codec: Codec): RelatedStore {
   const joined = createJoins(model);
 
   return {
-    byValue(file, values, { column, rule, caller }) {
+    /** Returns the records whose unique `column` has one of `values`. */
+    byValue(
+      file: DatabaseFile,
+      values: readonly JsonValue[],
+      { column, rule, caller }: RelatedQuery,
+    ): MaybePromise<RelatedPage> {
       const statement =
         values.length <= JOINED_VALUES_MAX ? joined(values, column, rule) : listed(model, values, column, rule);
       const { cost, isRuleHeavy } = costOf(rule, statement);
       const isHere = (values.length <= QUICK_VALUES && isLight(cost) && !isRuleHeavy) || isTableQuick(file, cost);
       return read(file, statement, isHere, caller);
     },
-    referringTo(file, referred, { column, rule, caller }) {
+    /**
+     * Returns, for each of `referred`, in order, the first records by id whose `column` has its value: one more than are expanded,
+     * which shows that there are more.
+     */
+    referringTo(
+      file: DatabaseFile,
+      referred: readonly Referred[],
+      { column, rule, caller }: RelatedQuery,
+    ): MaybePromise<RelatedPage> {
       const { from, key } = referringFrom(model, column, rule);
       const values = columnIn(
         key,

@@ -33,20 +33,6 @@ export interface OnceOptions<T> {
   tablesOf?(result: T): readonly string[];
 }
 
-/** Executes requests with an `Idempotency-Key` at most once. */
-interface Once {
-  /**
-   * Runs `work(undefined)` without the header. With it, returns the kept answer, or runs `work` with a function that keeps its
-   * answer, to be called inside its transaction. Errors: 400, 409 while the first request is in progress, 422 for another
-   * request. [TB320]
-   */
-  run<T>(
-    context: OnceRequest,
-    options: OnceOptions<T>,
-    work: (keep: KeepAnswer<T> | undefined) => Promise<T>,
-  ): Promise<unknown>;
-}
-
 const IN_PROGRESS = "The first request with this idempotency key is still under way";
 
 export function createOnce(deps: {
@@ -55,7 +41,7 @@ export function createOnce(deps: {
   rights: RecordRights;
   lookups: TableLookups;
   clock: Clock;
-}): Once {
+}) {
   const { rights, clock } = deps;
   /** Keys of requests in progress. At most one per request. */
   const underWay = new Set<string>();
@@ -133,7 +119,16 @@ export function createOnce(deps: {
   };
 
   return {
-    async run(context, options, work) {
+    /**
+     * Runs `work(undefined)` without the header. With it, returns the kept answer, or runs `work` with a function that keeps its
+     * answer, to be called inside its transaction. Errors: 400, 409 while the first request is in progress, 422 for another
+     * request. [TB320]
+     */
+    async run<T>(
+      context: OnceRequest,
+      options: OnceOptions<T>,
+      work: (keep: KeepAnswer<T> | undefined) => Promise<T>,
+    ): Promise<unknown> {
       const key = context.request.headers.get(IDEMPOTENCY_KEY_HEADER);
       if (key === null) return replyOf(options.toAnswer(await work(undefined)));
       return withKey(context, options, callerKeyOf(context.principal, key), work);

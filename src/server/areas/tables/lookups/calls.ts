@@ -56,29 +56,28 @@ export function hookContext(app: AppAccess, { context }: RuleCall): HookContext 
 }
 
 /** Records the lookups of one call of a rule inside a write. */
-export interface Recording {
-  readonly made: ReadonlyMap<string, MadeLookup>;
-  /** Records the lookups of one table, whose keys get `prefix`. */
-  of(prefix: string, once: LookupSource["once"]): LookupSource["once"];
-  /** Answers these lookups with the given results. */
-  replay(results: ReadonlyMap<string, unknown>): void;
-}
+export type Recording = ReturnType<typeof createRecording>;
 
 export const NOTHING_MADE: ReadonlyMap<string, MadeLookup> = new Map();
 
-export function createRecording(): Recording {
+export function createRecording() {
   const made = new Map<string, MadeLookup>();
   let replayed: ReadonlyMap<string, unknown> | null = null;
   return {
     made,
-    of: (prefix, once) => (key, read) => {
-      const known = prefix + key;
-      // Results of this key have the type of `read`.
-      const value = replayed?.has(known) === true ? (replayed.get(known) as ReturnType<typeof read>) : once(key, read);
-      made.set(known, { value, again: () => once(key, read) });
-      return value;
-    },
-    replay(results) {
+    /** Records the lookups of one table, whose keys get `prefix`. */
+    of:
+      (prefix: string, once: LookupSource["once"]): LookupSource["once"] =>
+      (key, read) => {
+        const known = prefix + key;
+        // Results of this key have the type of `read`.
+        const value =
+          replayed?.has(known) === true ? (replayed.get(known) as ReturnType<typeof read>) : once(key, read);
+        made.set(known, { value, again: () => once(key, read) });
+        return value;
+      },
+    /** Answers these lookups with the given results. */
+    replay(results: ReadonlyMap<string, unknown>): void {
       replayed = results;
     },
   };

@@ -37,14 +37,10 @@ interface Groups {
   groups: TableRecord[];
 }
 
-export interface Aggregating {
-  /** Returns counts, sums and extremes of the records that the caller may read. Errors: 401, 403, 400, 408, 413. [TB410] */
-  aggregate(asked: ReadRequest<AggregateValues>, source: Source): Promise<Groups>;
-}
-
-export function createAggregating(deps: { reads: Reads }): Aggregating {
+export function createAggregating(deps: { reads: Reads }) {
   return {
-    async aggregate(asked, source) {
+    /** Returns counts, sums and extremes of the records that the caller may read. Errors: 401, 403, 400, 408, 413. [TB410] */
+    async aggregate(asked: ReadRequest<AggregateValues>, source: Source): Promise<Groups> {
       const { principal } = asked;
       const granted = await deps.reads.grant(principal, source);
       if (granted.kind === "record") throw notByRecord(principal);

@@ -13,23 +13,6 @@ import { matchesOf, mayTakeLong, pathOf } from "./matches.ts";
 import { nearValues } from "./near.ts";
 import { Shape, Template } from "./shape.ts";
 
-/**
- * Statements for reading one table, prepared once for all requests of a shape, whoever sends them: conditions of the request and
- * of its rule, and the position of its cursor, are bound values. [TB473]
- */
-export interface PreparedReads {
-  list(request: ListRequest, grant: Grant): ShapedList;
-  count(filter: ParsedFilter, grant: Grant): Shaped<PreparedCount>;
-  /** Returns the statement for the first `limit` matches, by id or in an order, behind `offset` others. */
-  first(filter: ParsedFilter, grant: Grant, limit: number, order?: { sort: Sort; offset: number }): SqlCondition;
-  /**
-   * Returns the statement for the record with the value of the first parameter in this unique column, if the grant's filter does
-   * not hide it: SQLite evaluates the filter before it reads the other columns, so that a hidden record takes as long as a
-   * missing one. [TB118]
-   */
-  one(column: Column, grant: Grant): SqlCondition;
-}
-
 /** Statements of a shape, and the values of this request for their slots. */
 export interface Shaped<T> {
   made: T;
@@ -54,7 +37,7 @@ export const preparedOf = perTable(({ model, shapes }) => createPreparedReads(mo
 
 let tableCount = 0;
 
-export function createPreparedReads(model: TableModel, cache: ShapeCache): PreparedReads {
+export function createPreparedReads(model: TableModel, cache: ShapeCache) {
   const table = `${tableCount++}`;
 
   /** Returns the cached statements of a shape, or makes them. `length` returns the characters of what `make` returned. */
@@ -74,7 +57,7 @@ export function createPreparedReads(model: TableModel, cache: ShapeCache): Prepa
   };
 
   return {
-    list(request, grant) {
+    list(request: ListRequest, grant: Grant): ShapedList {
       const { filter, paging, sort, limit } = request;
       const isTotal = isTotalWanted(request, grant);
       const offset = offsetOf(paging);
@@ -88,18 +71,24 @@ export function createPreparedReads(model: TableModel, cache: ShapeCache): Prepa
       const area = request.near === null ? null : nearValues(request.near);
       return { ...shaped(kind, { filter, grant, position, area }, make, lengthOfList), offset };
     },
-    count(filter, grant) {
+    count(filter: ParsedFilter, grant: Grant): Shaped<PreparedCount> {
       const make = (parts: Parts) => prepareCount(model, matchesOf(model, parts.filter, parts.grant));
       return shaped("count", { filter, grant, position: [], area: null }, make, lengthOfCount);
     },
-    first(filter, grant, limit, order) {
+    /** Returns the statement for the first `limit` matches, by id or in an order, behind `offset` others. */
+    first(filter: ParsedFilter, grant: Grant, limit: number, order?: { sort: Sort; offset: number }): SqlCondition {
       const make = (parts: Parts) => firstOf(model, matchesOf(model, parts.filter, parts.grant), limit, order?.sort);
       const kind = `first ${limit} ${order?.sort.key ?? ""} ${order?.sort.seenBy ?? ""}`;
       const { made, values } = shaped(kind, { filter, grant, position: [], area: null }, make, lengthOf);
       const { sql, params } = bound(made, values);
       return order === undefined ? { sql, params } : { sql: `${sql} OFFSET ?`, params: [...params, order.offset] };
     },
-    one(column, grant) {
+    /**
+     * Returns the statement for the record with the value of the first parameter in this unique column, if the grant's filter does
+     * not hide it: SQLite evaluates the filter before it reads the other columns, so that a hidden record takes as long as a
+     * missing one. [TB118]
+     */
+    one(column: Column, grant: Grant): SqlCondition {
       const make = (parts: Parts) => oneOf(model, column, parts.grant);
       const { made, values } = shaped(
         `one ${column.name}`,

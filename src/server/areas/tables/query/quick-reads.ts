@@ -69,19 +69,7 @@ interface QuickPage {
 }
 
 /** Reads of a table that take a few milliseconds on the main thread at most. [TB102] */
-export interface QuickReads {
-  /** Reads a page. `known`: the total, or null. */
-  page(
-    file: DatabaseFile,
-    made: PreparedList,
-    values: readonly SqlValue[],
-    about: { known: number | null; isTotalWanted: boolean },
-  ): QuickPage;
-  /** Whether every record may be tested on the main thread. */
-  isScan(file: DatabaseFile, cost: ReadCost): boolean;
-}
-
-export function createQuickReads(model: TableModel, codec: Codec): QuickReads {
+export function createQuickReads(model: TableModel, codec: Codec) {
   const { name } = model;
 
   /**
@@ -115,8 +103,15 @@ export function createQuickReads(model: TableModel, codec: Codec): QuickReads {
   };
 
   return {
-    isScan: (file, cost) => scanned(file, cost) !== null,
-    page(file, { page, ofFew: found, walk, near, cost }, values, { known, isTotalWanted }) {
+    /** Whether every record may be tested on the main thread. */
+    isScan: (file: DatabaseFile, cost: ReadCost): boolean => scanned(file, cost) !== null,
+    /** Reads a page. `known`: the total, or null. */
+    page(
+      file: DatabaseFile,
+      { page, ofFew: found, walk, near, cost }: PreparedList,
+      values: readonly SqlValue[],
+      { known, isTotalWanted }: { known: number | null; isTotalWanted: boolean },
+    ): QuickPage {
       const bytes = scanned(file, cost);
       if (bytes !== null) return { records: read(file, bound(page, values), bytes), matching: null, isScan: true };
       if (!isLight(cost)) return { records: null, matching: null, isScan: false };

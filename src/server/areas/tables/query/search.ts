@@ -1,6 +1,5 @@
 import type { Database } from "bun:sqlite";
 import { badField, tooLarge } from "../../../../kernel/errors.ts";
-import type { MaybePromise } from "../../../../kernel/maybe-promise.ts";
 import type { ListResult } from "../../../config/app/index.ts";
 import type { TableRecord } from "../../../config/types.ts";
 import {
@@ -36,14 +35,10 @@ import { notByRecord, type Reads, type Source } from "./reads.ts";
 import { foundSql, pageSql, planSearch } from "./search-plan.ts";
 import { rankedPageSql, rankRequest } from "./search-rank.ts";
 
-export interface Search {
-  /** Searches the table. Errors: 400 without `q` or without full-text search, 413 for a page that is too large. [TB41] */
-  search(asked: ReadRequest<SearchValues>, source: Source): MaybePromise<ListResult>;
-}
-
-export function createSearch(deps: { reads: Reads; expanding: Expanding }): Search {
+export function createSearch(deps: { reads: Reads; expanding: Expanding }) {
   return {
-    async search(asked, source) {
+    /** Searches the table. Errors: 400 without `q` or without full-text search, 413 for a page that is too large. [TB41] */
+    async search(asked: ReadRequest<SearchValues>, source: Source): Promise<ListResult> {
       const { principal } = asked;
       const granted = await deps.reads.grant(principal, source);
       if (granted.kind === "record") throw notByRecord(principal);

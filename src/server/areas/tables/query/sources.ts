@@ -18,22 +18,7 @@ interface TransactionSource extends Pick<WritableSource, "file" | "rules"> {
 }
 
 /** Finds the table and file of an address. */
-export interface Sources {
-  /**
-   * Finds a table. Errors: 404 for an undeclared namespace or table, an instance id in a static namespace, or none in a dynamic
-   * one.
-   */
-  find(address: TableAddress, options?: { anyInstance: boolean }): { namespace: Namespace; table: Table };
-  /**
-   * Finds the source of a read. The file is null when the instance does not exist. Errors: as `find`, and those of the instance's
-   * rules.
-   */
-  forReading(principal: Principal, address: TableAddress): MaybePromise<Source>;
-  /** Finds a namespace's file for changes of any of its tables. Errors: as `forInserting`, without a table. */
-  forTransaction(principal: Principal, address: FileAddress): MaybePromise<TransactionSource>;
-  /** Finds the source of a write. The first one that changes something creates an instance. Errors: as `forReading`. */
-  forInserting(principal: Principal, address: TableAddress): MaybePromise<WritableSource>;
-}
+export type Sources = ReturnType<typeof createSources>;
 
 /** Finds a declared namespace. Errors: 404. */
 function declaredIn(namespaces: ReadonlyMap<string, Namespace>, name: string): Namespace {
@@ -79,9 +64,9 @@ export function createSources(deps: {
   namespaces: ReadonlyMap<string, Namespace>;
   instances: InstanceRights;
   lookups: TableLookups;
-}): Sources {
+}) {
   const declared = (name: string): Namespace => declaredIn(deps.namespaces, name);
-  const find: Sources["find"] = (address, options) => {
+  const find = (address: TableAddress, options?: { anyInstance: boolean }): { namespace: Namespace; table: Table } => {
     const namespace = declared(address.namespace);
     const table = namespace.tables.get(address.table);
     if (table === undefined) throw notFound(`There is no table "${address.table}" in ${address.namespace}`);
@@ -89,8 +74,16 @@ export function createSources(deps: {
     return { namespace, table };
   };
   return {
+    /**
+     * Finds a table. Errors: 404 for an undeclared namespace or table, an instance id in a static namespace, or none in a dynamic
+     * one.
+     */
     find,
-    forReading(principal, address) {
+    /**
+     * Finds the source of a read. The file is null when the instance does not exist. Errors: as `find`, and those of the instance's
+     * rules.
+     */
+    forReading(principal: Principal, address: TableAddress): MaybePromise<Source> {
       const { namespace, table } = find(address);
       const rules = deps.lookups.begin().scope(address);
       if (namespace.kind === "static") return chain(readable(namespace), (file) => ({ table, file, rules }));
@@ -100,7 +93,8 @@ export function createSources(deps: {
         rules,
       }));
     },
-    forTransaction(principal, address) {
+    /** Finds a namespace's file for changes of any of its tables. Errors: as `forInserting`, without a table. */
+    forTransaction(principal: Principal, address: FileAddress): MaybePromise<TransactionSource> {
       const namespace = declared(address.namespace);
       checkInstance(namespace, address);
       const { tables } = namespace;
@@ -109,7 +103,8 @@ export function createSources(deps: {
       const opened = deps.instances.openForWriting({ principal, rules }, namespace, address.instanceId);
       return chain(opened, (file) => ({ tables, file, rules }));
     },
-    forInserting(principal, address) {
+    /** Finds the source of a write. The first one that changes something creates an instance. Errors: as `forReading`. */
+    forInserting(principal: Principal, address: TableAddress): MaybePromise<WritableSource> {
       const { namespace, table } = find(address);
       const rules = deps.lookups.begin().scope(address);
       if (namespace.kind === "static") return chain(readable(namespace), (file) => ({ table, file, rules }));

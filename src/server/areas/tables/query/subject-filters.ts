@@ -13,33 +13,27 @@ import { settled } from "../rules/relations.ts";
 type Matches = (subject: TableRecord, tx: Transaction) => boolean;
 
 /** Filters of a config that are matched against one record at a time. */
-export interface SubjectFilters {
-  /**
-   * Compiles a filter on records of a declared table, whose relations are looked up in the transaction of the change. Errors: 400 naming
-   * the condition that does not fit it.
-   */
-  ofTable(namespace: string, table: string, filter: AnyFilter): Matches;
-  /**
-   * Compiles a filter on objects other than records, such as the facts of a file. Errors: 400 for a condition that nothing could
-   * meet.
-   */
-  ofFacts(filter: AnyFilter): Matches;
-}
+export type SubjectFilters = ReturnType<typeof createSubjectFilters>;
 
-export function createSubjectFilters(namespaces: ReadonlyMap<string, Namespace>): SubjectFilters {
+export function createSubjectFilters(namespaces: ReadonlyMap<string, Namespace>) {
   const parsed = (model: TableModel | undefined, filter: AnyFilter, takesRelations: boolean): ParsedFilter => {
     if (model === undefined) throw new Error("a filter is for a table that is not declared");
     return parseFilter(model, filter, { name: "filter", conditionsMax: FILTER_CONDITIONS_MAX, takesRelations });
   };
   return {
-    ofTable(namespace, table, filter) {
+    /**
+     * Compiles a filter on records of a declared table, whose relations are looked up in the transaction of the change. Errors: 400 naming
+     * the condition that does not fit it.
+     */
+    ofTable(namespace: string, table: string, filter: AnyFilter): Matches {
       const tables = namespaces.get(namespace)?.tables;
       const wanted = parsed(tables?.get(table)?.model, filter, true);
       if (tables === undefined || !hasRelations(wanted)) return matching(plain(wanted));
       return (subject, tx) => matches(settled(wanted, subject, { some: someIn(tables, tx) }), subject);
     },
     // A table without a schema, as facts have no declared types.
-    ofFacts: (filter) => matching(plain(parsed(compileTables("facts", { facts: {} }).get("facts"), filter, false))),
+    ofFacts: (filter: AnyFilter): Matches =>
+      matching(plain(parsed(compileTables("facts", { facts: {} }).get("facts"), filter, false))),
   };
 }
 

@@ -4,7 +4,7 @@ import { type PageBounds, quoteIdentifier, type SqlValue, type Transaction } fro
 import type { SqlCondition } from "../filters/filter-sql.ts";
 import { LONG_RECORD_LENGTH, PAGE_BYTES_MAX, SAMPLED_RECORD_MAX_BYTES, SAMPLED_RECORDS } from "../limits.ts";
 import type { JsonTexts } from "../model/codec.ts";
-import { type Codec, createCodec, type Row } from "../model/codec.ts";
+import { createCodec, type Row } from "../model/codec.ts";
 import { type Column, DOCUMENT_COLUMN, isJsonText, type TableModel } from "../model/model.ts";
 import { recordSizeProblem } from "../model/record-size.ts";
 
@@ -22,35 +22,9 @@ export class LongRecord {
 }
 
 /** The SQL for the records of one table. */
-export interface TableStore {
-  readonly codec: Codec;
-  /** Returns a record by id, or null. `one`: the statement of `PreparedReads.one` for the id, which finds no hidden record. */
-  get(queries: Queries, id: string, one?: SqlCondition | null): TableRecord | null;
-  /** Returns a record as `get` does, for callers that can wait: a long record is not decoded yet. */
-  read(queries: Queries, id: string, one?: SqlCondition | null): TableRecord | LongRecord | null;
-  /** Returns the record with this value in a unique column, or null. `one`: the statement for that column. */
-  getBy(queries: Queries, column: Column, value: JsonValue, one: SqlCondition): TableRecord | null;
-  /** Returns the matches of a statement. It may examine every record, so it is for the server's own code. */
-  matching(queries: Queries, statement: SqlCondition): TableRecord[];
-  /** Returns some of the first and last records by id, except long ones. */
-  sample(queries: Queries): TableRecord[];
-  /** Inserts a record. Errors: 400 when it exceeds the table's maximum size. */
-  insert(tx: Writes, record: TableRecord, texts?: JsonTexts): void;
-  /**
-   * Updates a record. Errors: those of `insert`, with `isBounded` only. Without it, as when a reference is set to null, a record
-   * may have any size.
-   */
-  update(
-    tx: Writes,
-    id: string,
-    changes: TableRecord,
-    next: TableRecord,
-    options?: { isBounded: boolean; texts: JsonTexts },
-  ): void;
-  delete(queries: Queries, id: string): void;
-}
+export type TableStore = ReturnType<typeof createTableStore>;
 
-export function createTableStore(model: TableModel): TableStore {
+export function createTableStore(model: TableModel) {
   const codec = createCodec(model);
   const { sql: table, selectList, columns } = model;
   const byId = `SELECT ${selectList} FROM ${table} WHERE "id" = ?`;
@@ -71,20 +45,39 @@ export function createTableStore(model: TableModel): TableStore {
 
   return {
     codec,
-    get: (queries, id, one = null) => decode(rowOf(queries, id, one)),
-    read(queries, id, one = null) {
+    /** Returns a record by id, or null. `one`: the statement of `PreparedReads.one` for the id, which finds no hidden record. */
+    get: (queries: Queries, id: string, one: SqlCondition | null = null): TableRecord | null =>
+      decode(rowOf(queries, id, one)),
+    /** Returns a record as `get` does, for callers that can wait: a long record is not decoded yet. */
+    read(queries: Queries, id: string, one: SqlCondition | null = null): TableRecord | LongRecord | null {
       const row = rowOf(queries, id, one);
       return row !== null && isLong(row) ? new LongRecord(() => codec.fromRow(row)) : decode(row);
     },
-    getBy: (queries, column, value, one) =>
+    /** Returns the record with this value in a unique column, or null. `one`: the statement for that column. */
+    getBy: (queries: Queries, column: Column, value: JsonValue, one: SqlCondition): TableRecord | null =>
       decode(queries.query(one.sql).get(codec.toValue(column, value), ...one.params)),
-    matching: (queries, { sql, params }) => codec.fromRows(queries.query<Row>(sql).all(...params)),
-    sample: (queries) => sampled.flatMap((sql) => codec.fromRows(queries.query<Row>(sql).all())),
-    insert(tx, record, texts) {
+    /** Returns the matches of a statement. It may examine every record, so it is for the server's own code. */
+    matching: (queries: Queries, { sql, params }: SqlCondition): TableRecord[] =>
+      codec.fromRows(queries.query<Row>(sql).all(...params)),
+    /** Returns some of the first and last records by id, except long ones. */
+    sample: (queries: Queries): TableRecord[] =>
+      sampled.flatMap((sql) => codec.fromRows(queries.query<Row>(sql).all())),
+    /** Inserts a record. Errors: 400 when it exceeds the table's maximum size. */
+    insert(tx: Writes, record: TableRecord, texts?: JsonTexts): void {
       if (indexed.length > 0) tx.indexText(model.name, String(record["id"]), lengthOf(indexed, record));
       tx.query(insertSql).run(...bounded(model, codec.toValues(record, texts), record));
     },
-    update(tx, id, changes, next, options) {
+    /**
+     * Updates a record. Errors: those of `insert`, with `isBounded` only. Without it, as when a reference is set to null, a record
+     * may have any size.
+     */
+    update(
+      tx: Writes,
+      id: string,
+      changes: TableRecord,
+      next: TableRecord,
+      options?: { isBounded: boolean; texts: JsonTexts },
+    ): void {
       const changed = model.isSchemaless
         ? columns.filter((column) => column.name === DOCUMENT_COLUMN || Object.hasOwn(changes, column.name))
         : columns.filter((column) => Object.hasOwn(changes, column.name));
@@ -98,7 +91,7 @@ export function createTableStore(model: TableModel): TableStore {
         id,
       );
     },
-    delete(queries, id) {
+    delete(queries: Queries, id: string): void {
       queries.query(deleteSql).run(id);
     },
   };

@@ -18,17 +18,9 @@ const creatorOf = (principal: Principal): string | null => (principal.kind === "
 type Dynamic = Namespace & { kind: "dynamic" };
 
 /** Rights to instances: to open an existing one, and to create one by its first write. [TB60] */
-export interface InstanceRights {
-  /** Opens an instance; null when it does not exist yet. Errors: 400 for an invalid id, 401 or 403 by `open`. */
-  open(asker: Asker, namespace: Dynamic, instanceId: string | null): MaybePromise<DatabaseFile | null>;
-  /**
-   * Opens an instance for a write; the first one that changes something creates its file. Errors: as `open`; for a new instance
-   * by `create`, and when another request has created it before the write, by `open` again.
-   */
-  openForWriting(asker: Asker, namespace: Dynamic, instanceId: string | null): MaybePromise<DatabaseFile>;
-}
+export type InstanceRights = ReturnType<typeof createInstanceRights>;
 
-export function createInstanceRights(deps: { clock: Clock; logger: Logger }): InstanceRights {
+export function createInstanceRights(deps: { clock: Clock; logger: Logger }) {
   const allows = (
     { principal, rules }: Asker,
     namespace: Dynamic,
@@ -94,7 +86,8 @@ export function createInstanceRights(deps: { clock: Clock; logger: Logger }): In
   };
 
   return {
-    open(asker, namespace, instanceId) {
+    /** Opens an instance; null when it does not exist yet. Errors: 400 for an invalid id, 401 or 403 by `open`. */
+    open(asker: Asker, namespace: Dynamic, instanceId: string | null): MaybePromise<DatabaseFile | null> {
       const id = checkedId(instanceId);
       // Opened before the rule is evaluated: its answer must not apply to an instance that is created after a deletion.
       const file = namespace.instances.get(id, { create: false });
@@ -102,7 +95,11 @@ export function createInstanceRights(deps: { clock: Clock; logger: Logger }): In
         whenReady(asker, namespace, id, file),
       );
     },
-    openForWriting(asker, namespace, instanceId) {
+    /**
+     * Opens an instance for a write; the first one that changes something creates its file. Errors: as `open`; for a new instance
+     * by `create`, and when another request has created it before the write, by `open` again.
+     */
+    openForWriting(asker: Asker, namespace: Dynamic, instanceId: string | null): MaybePromise<DatabaseFile> {
       const id = checkedId(instanceId);
       const { principal, rules } = asker;
       let isByLookup = false;

@@ -27,26 +27,11 @@ import { carryOut, isBehind } from "./machine.ts";
 type Dynamic = Namespace & { kind: "dynamic" };
 
 /** Ends references to records that are deleted in files of other namespaces. */
-export interface Followers {
-  /** The references of a namespace to those of another one. */
-  following(namespace: string, to: string): Following | null;
-  /**
-   * Called with a file of a namespace that has been opened: resolves when it may be used; undefined: now. Errors: what was to be done
-   * could not be done.
-   */
-  opened(namespace: string, file: DatabaseFile): Promise<void> | undefined;
-  /** Carries out what concerns this file. */
-  caughtUp(place: { namespace: string; instanceId: string | null }): Promise<void>;
-  /** Called with changes of a namespace that are on disk. */
-  announced(namespace: string, groups: readonly (readonly Change[])[]): void;
-  /** Brings the files of namespaces without instances up to date, and begins to sweep instances. */
-  start(): Promise<void>;
-  stop(): Promise<void>;
-}
+export type Followers = ReturnType<typeof createFollowers>;
 
 type Deps = { namespaces: ReadonlyMap<string, Namespace>; clock: Clock; logger: Logger };
 
-export function createFollowers({ namespaces, clock, logger }: Deps): Followers {
+export function createFollowers({ namespaces, clock, logger }: Deps) {
   const all = new Map([...namespaces].map(([name, namespace]) => [name, followingsOf(namespace, namespaces)]));
   const stopping = new AbortController();
   const { signal } = stopping;
@@ -75,9 +60,15 @@ export function createFollowers({ namespaces, clock, logger }: Deps): Followers 
 
   let stopSweep: (() => Promise<void>) | null = null;
   return {
-    following: (namespace, to) => followingsIn(namespace).find((one) => one.to.name === to) ?? null,
+    /** The references of a namespace to those of another one. */
+    following: (namespace: string, to: string): Following | null =>
+      followingsIn(namespace).find((one) => one.to.name === to) ?? null,
 
-    opened(namespace, file) {
+    /**
+     * Called with a file of a namespace that has been opened: resolves when it may be used; undefined: now. Errors: what was to be done
+     * could not be done.
+     */
+    opened(namespace: string, file: DatabaseFile): Promise<void> | undefined {
       const isReady = followingsIn(namespace).every((following) => {
         const opening = following.to.file.ready();
         opening?.catch(() => {});
@@ -86,13 +77,15 @@ export function createFollowers({ namespaces, clock, logger }: Deps): Followers 
       return isReady ? undefined : tracked(broughtUp(file, namespace));
     },
 
-    async caughtUp({ namespace: name, instanceId }) {
+    /** Carries out what concerns this file. */
+    async caughtUp({ namespace: name, instanceId }: { namespace: string; instanceId: string | null }): Promise<void> {
       const namespace = namespaces.get(name);
       if (namespace?.kind === "static") await tracked(broughtUp(namespace.file, name));
       else if (instanceId !== null) await namespace?.instances.catchUp(instanceId);
     },
 
-    announced(name, groups) {
+    /** Called with changes of a namespace that are on disk. */
+    announced(name: string, groups: readonly (readonly Change[])[]): void {
       const tables = namespaces.get(name)?.tables;
       const isLogged = ({ table, after }: Change) => after === null && tables?.get(table)?.model.isLogged === true;
       if (signal.aborted || !groups.some((changes) => changes.some(isLogged))) return;
@@ -105,7 +98,8 @@ export function createFollowers({ namespaces, clock, logger }: Deps): Followers 
       }
     },
 
-    async start() {
+    /** Brings the files of namespaces without instances up to date, and begins to sweep instances. */
+    async start(): Promise<void> {
       for (const [name, namespace] of namespaces) {
         if (namespace.kind !== "static" || followingsIn(name).length === 0) continue;
         await namespace.file.ready();
@@ -127,7 +121,7 @@ export function createFollowers({ namespaces, clock, logger }: Deps): Followers 
       stopSweep = startSweeping({ clock, ...times, sweep, onFailure });
     },
 
-    async stop() {
+    async stop(): Promise<void> {
       stopping.abort(serverStopping());
       await stopSweep?.();
       await Promise.all(running);

@@ -25,20 +25,6 @@ import type { WriteContext } from "../write/write-context.ts";
 import type { KeepAnswer, Writes } from "../write/writes.ts";
 import { createTransactionHandle, type HandleDeps } from "./handle.ts";
 
-/** Transactions of the endpoints. */
-interface Transactions {
-  /**
-   * Runs a transaction. Errors, in this order: 404 for the namespace, 401, 403, 400, 404 for a table; then those of the
-   * operations. [TB304]
-   */
-  transact(
-    principal: Principal,
-    address: FileAddress,
-    body: () => MaybePromise<TransactionBody>,
-    options?: { caller?: ReadCaller; keep?: KeepAnswer<TransactionResult> | undefined },
-  ): Promise<TransactionResult>;
-}
-
 export interface TransactionResult {
   results: TableRecord[];
   /** Table of each result. */
@@ -63,10 +49,19 @@ export function createTransactions(deps: {
   conditions: { find: FindConditions };
   turns: Scheduler;
   namespaces: ReadonlyMap<string, Namespace>;
-}): Transactions {
+}) {
   const { sources, writes, mutations, conditions, turns, namespaces } = deps;
   return {
-    async transact(principal, address, body, { caller, keep } = {}) {
+    /**
+     * Runs a transaction. Errors, in this order: 404 for the namespace, 401, 403, 400, 404 for a table; then those of the
+     * operations. [TB304]
+     */
+    async transact(
+      principal: Principal,
+      address: FileAddress,
+      body: () => MaybePromise<TransactionBody>,
+      { caller, keep }: { caller?: ReadCaller; keep?: KeepAnswer<TransactionResult> | undefined } = {},
+    ): Promise<TransactionResult> {
       const namespace = namespaces.get(address.namespace);
       if (namespace !== undefined && !mayWriteIn(principal, namespace)) throw denied(principal);
       const { tables, file, rules } = await sources.forTransaction(principal, address);
@@ -228,14 +223,10 @@ function runStep(
 }
 
 /** Transactions of the server's own code. */
-interface AppTransactions {
-  /** Runs `work` with the rights of `principal`. Errors: those of its operations; what `work` throws. [TB310] */
-  transaction<T>(principal: Principal, address: FileAddress, work: (tx: DatabaseTransaction) => T): Promise<T>;
-}
-
-export function createAppTransactions(deps: HandleDeps & { sources: Sources }): AppTransactions {
+export function createAppTransactions(deps: HandleDeps & { sources: Sources }) {
   return {
-    async transaction(principal, address, work) {
+    /** Runs `work` with the rights of `principal`. Errors: those of its operations; what `work` throws. [TB310] */
+    async transaction<T>(principal: Principal, address: FileAddress, work: (tx: DatabaseTransaction) => T): Promise<T> {
       const { tables, file, rules } = await deps.sources.forTransaction(principal, address);
       return deps.writes.run(file, { principal, rules }, (context) => {
         const handle = createTransactionHandle(deps, context, tables);

@@ -19,20 +19,7 @@ import { CascadeTooLarge, referringOf } from "./referring.ts";
 type Queries = Pick<Transaction, "query">;
 
 /** References to users, which a deleted account's steps end, however many there are. */
-export interface AccountSteps {
-  /** Whether other records refer to the user. */
-  isReferred(queries: Queries, id: string): boolean;
-  /** Keeps records from beginning to refer to the user, until the returned function is called. */
-  hold(id: string): () => void;
-  /** Refuses a deletion that a reference restricts. Errors: 409 naming the table; 409 where too much would have to be examined. */
-  refuseRestricted(id: string): Promise<void>;
-  /**
-   * Sets references to the user to null, and deletes what cascades, in transactions of some milliseconds each. It may be interrupted
-   * and begun again. Hold the user meanwhile. `note`: gets the `namespace/table` of each record that was changed or deleted. Errors: 409
-   * for a record that restricts.
-   */
-  clear(id: string, signal: AbortSignal, note?: (place: string) => void): Promise<void>;
-}
+export type AccountSteps = ReturnType<typeof createAccountSteps>;
 
 interface Place {
   file: DatabaseFile;
@@ -40,14 +27,14 @@ interface Place {
   tableOf(model: TableModel): Table;
 }
 
-export function createAccountSteps(place: Place & { now(): string }): AccountSteps {
+export function createAccountSteps(place: Place & { now(): string }) {
   const { file, users, now } = place;
   const leaving = leavingOf(users);
   const { isRestricted, leadsToRestrict } = restrictionsOn(users.model);
   /** Waits for the writes that have begun before the user was held. */
   const settled = (): Promise<void> => file.write(() => {});
 
-  const isReferred: AccountSteps["isReferred"] = (queries, id) =>
+  const isReferred = (queries: Queries, id: string): boolean =>
     users.model.incoming.some(({ from, column }) => {
       const found = referringOf(place.tableOf(from)).ids(queries, { column, value: id }, { after: "", limit: 2 });
       // A user who refers to oneself goes with the reference.
@@ -72,10 +59,13 @@ export function createAccountSteps(place: Place & { now(): string }): AccountSte
   };
 
   return {
+    /** Whether other records refer to the user. */
     isReferred,
-    hold: (id) => leaving.hold(id),
+    /** Keeps records from beginning to refer to the user, until the returned function is called. */
+    hold: (id: string): (() => void) => leaving.hold(id),
 
-    async refuseRestricted(id) {
+    /** Refuses a deletion that a reference restricts. Errors: 409 naming the table; 409 where too much would have to be examined. */
+    async refuseRestricted(id: string): Promise<void> {
       if (!isRestricted) return;
       await settled();
       let looked = 0;
@@ -85,7 +75,12 @@ export function createAccountSteps(place: Place & { now(): string }): AccountSte
       }
     },
 
-    async clear(id, signal, note) {
+    /**
+     * Sets references to the user to null, and deletes what cascades, in transactions of some milliseconds each. It may be interrupted
+     * and begun again. Hold the user meanwhile. `note`: gets the `namespace/table` of each record that was changed or deleted. Errors: 409
+     * for a record that restricts.
+     */
+    async clear(id: string, signal: AbortSignal, note?: (place: string) => void): Promise<void> {
       if (!isReferred(file, id)) return;
       await settled();
       for (let tries = 1; ; tries++) {

@@ -22,48 +22,12 @@ export interface WriteGrants {
 }
 
 /** Checks of rules inside the transaction of every change. */
-export interface Asking {
-  covers(context: WriteContext, grant: Grant, table: Table, about: RecordPair): boolean;
-  /** Whether the filter of the read rule hides the record. */
-  hides(context: WriteContext, read: Grant, table: Table, record: TableRecord): boolean;
-  /**
-   * Returns the read grant at this point of the transaction. Its filter hides records, which are not looked at further. [TB118]
-   * [TB204]
-   */
-  readingNow(context: WriteContext, read: Grant, table: Pick<Table, "model">): Grant;
-  /**
-   * Returns the grants at this operation of a batch, before its record is looked up: a rule that denied by a lookup may allow by
-   * now, and if it does not, nothing reveals whether there is such a record. Errors: 401, 403. [TB204]
-   */
-  present(context: WriteContext, grants: WriteGrants, table: Table, actions: readonly ChangeAction[]): WriteGrants;
-  /** Returns the statement for a record's id that finds no hidden record; null when no filter hides any. [TB118] */
-  behindRule(context: WriteContext, read: Grant, table: Table): SqlCondition | null;
-  /** Whether this stored record may be changed. Errors: 413 when the request changes too many long records. [TB148] */
-  mayChange(context: WriteContext, record: TableRecord, isAllowed: () => boolean): boolean;
-  /** Returns the record for the answer: a caller that may not read it gets its id and the values that were sent. [TB67] */
-  shown(
-    context: WriteContext,
-    grants: WriteGrants,
-    table: Table,
-    written: { record: TableRecord; sent: TableRecord },
-  ): TableRecord;
-  /**
-   * Makes the change. Its errors contain only what was sent when the caller may not read `record`: the stored one, or the new one
-   * as the hooks get it. [TB117]
-   */
-  telling<T>(
-    context: WriteContext,
-    grants: WriteGrants,
-    table: Table,
-    about: { record: TableRecord; sent: TableRecord },
-    change: () => T,
-  ): T;
-}
+export type Asking = ReturnType<typeof createAsking>;
 
-export function createAsking(rights: RecordRights): Asking {
+export function createAsking(rights: RecordRights) {
   /** Requests whose rules have read what their forms have not brought yet. Kept when a write is repeated. */
   const early = new WeakSet<object>();
-  const covers: Asking["covers"] = (context, grant, table, about) => {
+  const covers = (context: WriteContext, grant: Grant, table: Table, about: RecordPair): boolean => {
     const { prepared, decisions } = context;
     if (!prepared.isTrial || about.sent === undefined) return rights.covers(grant, context, table.model, about);
     const names = table.model.files.map(({ name }) => name);
@@ -79,24 +43,41 @@ export function createAsking(rights: RecordRights): Asking {
     const call = context.rules.call();
     return context.decisions.ask(grantNow, [context, model, action, call], about, { call });
   };
-  const readingNow: Asking["readingNow"] = (context, read, { model }) =>
+  const readingNow = (context: WriteContext, read: Grant, { model }: Pick<Table, "model">): Grant =>
     read.kind === "record" || read.again === null ? read : askNow(context, model, "read");
   return {
     covers,
-    hides: (context, read, table, record) => rights.hides(read, context, table.model, record),
+    /** Whether the filter of the read rule hides the record. */
+    hides: (context: WriteContext, read: Grant, table: Table, record: TableRecord): boolean =>
+      rights.hides(read, context, table.model, record),
+    /**
+     * Returns the read grant at this point of the transaction. Its filter hides records, which are not looked at further. [TB118]
+     * [TB204]
+     */
     readingNow,
-    behindRule(context, granted, table) {
+    /** Returns the statement for a record's id that finds no hidden record; null when no filter hides any. [TB118] */
+    behindRule(context: WriteContext, granted: Grant, table: Table): SqlCondition | null {
       const read = readingNow(context, granted, table);
       return read.kind === "filter" ? preparedOf(table).one(table.model.id, read) : null;
     },
-    present(context, grants, { model }, actions) {
+    /**
+     * Returns the grants at this operation of a batch, before its record is looked up: a rule that denied by a lookup may allow by
+     * now, and if it does not, nothing reveals whether there is such a record. Errors: 401, 403. [TB204]
+     */
+    present(
+      context: WriteContext,
+      grants: WriteGrants,
+      { model }: Table,
+      actions: readonly ChangeAction[],
+    ): WriteGrants {
       if (actions.some((action) => grants[action].kind !== "none")) return grants;
       const present = { ...grants };
       for (const action of actions) present[action] = askNow(context, model, action);
       if (actions.every((action) => present[action].kind === "none")) throw denied(context.principal);
       return present;
     },
-    mayChange(context, record, isAllowed) {
+    /** Whether this stored record may be changed. Errors: 413 when the request changes too many long records. [TB148] */
+    mayChange(context: WriteContext, record: TableRecord, isAllowed: () => boolean): boolean {
       try {
         if (!isAllowed()) return false;
       } catch (cause) {
@@ -106,7 +87,13 @@ export function createAsking(rights: RecordRights): Asking {
       context.stored.take(record);
       return true;
     },
-    shown(context, grants, table, { record, sent }) {
+    /** Returns the record for the answer: a caller that may not read it gets its id and the values that were sent. [TB67] */
+    shown(
+      context: WriteContext,
+      grants: WriteGrants,
+      table: Table,
+      { record, sent }: { record: TableRecord; sent: TableRecord },
+    ): TableRecord {
       if (covers(context, grants.read, table, { record })) {
         const seen = seenBy(context.principal, table);
         if (seen !== table) return seen.store.get(context.tx, String(record["id"])) ?? record;
@@ -120,7 +107,17 @@ export function createAsking(rights: RecordRights): Asking {
       }
       return withInstants(table.model, shown);
     },
-    telling(context, grants, table, { record, sent }, change) {
+    /**
+     * Makes the change. Its errors contain only what was sent when the caller may not read `record`: the stored one, or the new one
+     * as the hooks get it. [TB117]
+     */
+    telling<T>(
+      context: WriteContext,
+      grants: WriteGrants,
+      table: Table,
+      { record, sent }: { record: TableRecord; sent: TableRecord },
+      change: () => T,
+    ): T {
       try {
         return change();
       } catch (cause) {

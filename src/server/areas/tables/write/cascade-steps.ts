@@ -21,20 +21,7 @@ export const mayDeleteInSteps = ({ kind }: Principal): boolean => kind === "serv
  * Deletes the records that refer to a record, in transactions of some milliseconds each. An interruption leaves no
  * dangling reference, because referring records are deleted first. The caller deletes the record itself.
  */
-export interface CascadeSteps {
-  /**
-   * Deletes the records that refer to this one. `condition`: checked on the record before each step. Errors: 409 for `restrict`,
-   * before anything is deleted; for too many records; when setting a reference to null violates a check. 412 for a record that
-   * does not meet the condition.
-   */
-  clear(
-    asker: Asker,
-    file: DatabaseFile,
-    table: Table,
-    id: string,
-    options?: { condition: Precondition | null },
-  ): Promise<void>;
-}
+export type CascadeSteps = ReturnType<typeof createCascadeSteps>;
 
 interface Node {
   table: Table;
@@ -107,11 +94,22 @@ export async function performSteps(
   }
 }
 
-export function createCascadeSteps(deps: { writes: Writes; tableOf(model: TableModel): Table }): CascadeSteps {
+export function createCascadeSteps(deps: { writes: Writes; tableOf(model: TableModel): Table }) {
   const { writes, tableOf } = deps;
 
   return {
-    async clear(asker, file, table, id, { condition } = { condition: null }) {
+    /**
+     * Deletes the records that refer to this one. `condition`: checked on the record before each step. Errors: 409 for `restrict`,
+     * before anything is deleted; for too many records; when setting a reference to null violates a check. 412 for a record that
+     * does not meet the condition.
+     */
+    async clear(
+      asker: Asker,
+      file: DatabaseFile,
+      table: Table,
+      id: string,
+      { condition }: { condition: Precondition | null } = { condition: null },
+    ): Promise<void> {
       const steps = await planned({ file, tableOf }, table, id);
       for (let at = 0; at < steps.length; ) {
         at = await writes.run(file, asker, (context) => {

@@ -21,12 +21,7 @@ export interface BatchFilter extends Precondition {
 }
 
 /** Conditions of one request on records of the tables of a file. */
-interface Conditions {
-  /** Parses the `if` of an operation; null when there is none. `value` is JSON. Errors of its form name `name` in full. */
-  ofOperation(model: TableModel, value: unknown, name: string): Precondition | null;
-  /** Parses the filter of a batch. Errors: 400. */
-  ofBatch(model: TableModel, body: ByFilterBody): BatchFilter;
-}
+type Conditions = ReturnType<typeof conditionsBy>;
 
 /**
  * Returns the conditions of a request that has these filters on tables beside `model`. Their relations ask what the caller may read: the
@@ -78,9 +73,10 @@ const readings = (asking: Pick<Asking, "readingNow">, { principal }: Asker, gran
     }),
 });
 
-function conditionsBy({ before, now }: Readings): Conditions {
+function conditionsBy({ before, now }: Readings) {
   return {
-    ofOperation(model, value, name) {
+    /** Parses the `if` of an operation; null when there is none. `value` is JSON. Errors of its form name `name` in full. */
+    ofOperation(model: TableModel, value: unknown, name: string): Precondition | null {
       if (value === undefined || value === null) return null;
       const parse = (readable: ReadableTables) =>
         parseFilter(model, value, { name, conditionsMax: FILTER_CONDITIONS_MAX, readable });
@@ -94,7 +90,8 @@ function conditionsBy({ before, now }: Readings): Conditions {
       const parsed = held(() => parse(before(model)));
       return { filterNow: () => placed(parsed) };
     },
-    ofBatch(model, body) {
+    /** Parses the filter of a batch. Errors: 400. */
+    ofBatch(model: TableModel, body: ByFilterBody): BatchFilter {
       const filter = filtersOf(model, body, before(model));
       return { filter, filterNow: (context) => (now === null ? filter : filtersOf(model, body, now(context))) };
     },

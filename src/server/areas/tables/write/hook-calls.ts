@@ -29,19 +29,15 @@ interface AboutHook<Records extends readonly TableRecord[]> {
   beforeFailure?: () => void;
 }
 
-interface HookCalls {
-  /** Calls a hook before its write. Errors: its refusal; 503 when it does not settle in time; else `HookFailure`. */
-  call<Records extends readonly TableRecord[], T>(
-    context: WriteContext,
-    table: Table,
-    work: (auth: Auth | null, ...rest: [...Records, HookContext]) => MaybePromise<T>,
-    about: AboutHook<Records>,
-  ): T;
-}
-
-export function createHookCalls(deps: { app: () => AppAccess; logger: Logger }): HookCalls {
+export function createHookCalls(deps: { app: () => AppAccess; logger: Logger }) {
   return {
-    call({ principal, decisions, rules }, table, work, { hook: name, records, beforeFailure }) {
+    /** Calls a hook before its write. Errors: its refusal; 503 when it does not settle in time; else `HookFailure`. */
+    call<Records extends readonly TableRecord[], T>(
+      { principal, decisions, rules }: WriteContext,
+      table: Table,
+      work: (auth: Auth | null, ...rest: [...Records, HookContext]) => MaybePromise<T>,
+      { hook: name, records, beforeFailure }: AboutHook<Records>,
+    ): T {
       const ruleCall = rules.call();
       // As many copies as records, in the same order.
       const copies = records.map(plainCopy) as unknown as typeof records;
@@ -76,14 +72,9 @@ export const hook = <Name extends keyof TableHooks>(table: Table, name: Name): T
   table.model.config.hooks?.[name];
 
 /** Hooks after writes. Requests do not wait for them; a stop does. */
-export interface AfterHooks {
-  /** Runs them one after another; errors are logged. */
-  run(hooks: readonly AfterHook[]): void;
-  /** Waits for running hooks and those caused by their writes, at most UNDER_WAY_MAX_MS; then logs the rest. */
-  ended(): Promise<void>;
-}
+export type AfterHooks = ReturnType<typeof createAfterHooks>;
 
-export function createAfterHooks(deps: { app: () => AppAccess; clock: Clock; logger: Logger }): AfterHooks {
+export function createAfterHooks(deps: { app: () => AppAccess; clock: Clock; logger: Logger }) {
   const { clock, logger } = deps;
   const running = new Set<AfterHook>();
   let whenIdle: (() => void)[] = [];
@@ -103,13 +94,15 @@ export function createAfterHooks(deps: { app: () => AppAccess; clock: Clock; log
     running.size === 0 ? Promise.resolve() : new Promise((resolve) => whenIdle.push(resolve));
 
   return {
-    run(hooks) {
+    /** Runs them one after another; errors are logged. */
+    run(hooks: readonly AfterHook[]): void {
       for (const hook of hooks) running.add(hook);
       void (async () => {
         for (const hook of hooks) await runOne(hook);
       })();
     },
-    async ended() {
+    /** Waits for running hooks and those caused by their writes, at most UNDER_WAY_MAX_MS; then logs the rest. */
+    async ended(): Promise<void> {
       if (await endsWithin(idle(), UNDER_WAY_MAX_MS, clock)) return;
       const hooks = [...new Set([...running].map(({ table, name }) => `${table}.${name}`))].slice(0, HOOKS_NAMED_MAX);
       logger.error("hooks after writes had not ended when the server stopped", { count: running.size, hooks });

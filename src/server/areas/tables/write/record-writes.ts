@@ -28,13 +28,7 @@ export interface ChangeSet {
 }
 
 /** Writes with hooks, references and constraints. The caller has checked the rules. */
-export interface RecordWrites {
-  /** Returns the body as a valid record with defaults. Required fields may be missing if a hook can add them. Errors: 400. */
-  prepare(context: WriteContext, table: Table, body: JsonObject, index: number): TableRecord;
-  insert(context: WriteContext, table: Table, record: TableRecord): TableRecord;
-  update(context: WriteContext, table: Table, stored: TableRecord, changeSet: ChangeSet): TableRecord;
-  delete(context: WriteContext, table: Table, stored: TableRecord): void;
-}
+export type RecordWrites = ReturnType<typeof createRecordWrites>;
 
 export function createRecordWrites(deps: {
   app: () => AppAccess;
@@ -42,16 +36,17 @@ export function createRecordWrites(deps: {
   logger: Logger;
   tableOf(model: TableModel): Table;
   checkFar: CheckFar;
-}): RecordWrites {
+}) {
   const references = createReferences(deps);
   const { call } = createHookCalls(deps);
 
   return {
-    prepare: (context, table, body, index) =>
+    /** Returns the body as a valid record with defaults. Required fields may be missing if a hook can add them. Errors: 400. */
+    prepare: (context: WriteContext, table: Table, body: JsonObject, index: number): TableRecord =>
       context.prepared.records.get(body)?.() ??
       preparedRecord(context.principal, table, body, { id: context.newId(index), now: context.now }, context.prepared),
 
-    insert(context, table, prepared) {
+    insert(context: WriteContext, table: Table, prepared: TableRecord): TableRecord {
       refuseAccountWrites(table.model, ["insert"]);
       const { tx, now } = context;
       let record = prepared;
@@ -79,7 +74,12 @@ export function createRecordWrites(deps: {
       return record;
     },
 
-    update(context, table, stored, { changes: wanted, deletions: asDeleted }) {
+    update(
+      context: WriteContext,
+      table: Table,
+      stored: TableRecord,
+      { changes: wanted, deletions: asDeleted }: ChangeSet,
+    ): TableRecord {
       const { tx, now } = context;
       const { model, store } = table;
       const id = String(stored["id"]);
@@ -112,7 +112,7 @@ export function createRecordWrites(deps: {
       return next;
     },
 
-    delete(context, table, stored) {
+    delete(context: WriteContext, table: Table, stored: TableRecord): void {
       refuseAccountWrites(table.model, ["delete"]);
       const before = hook(table, "beforeDelete");
       if (before !== undefined) call(context, table, before, { hook: "beforeDelete", records: [stored] });

@@ -13,23 +13,6 @@ import { goesWith, leavingOf } from "./leaving.ts";
 import { type ReferredValue, referringOf } from "./referring.ts";
 import { recordKey, type WriteContext } from "./write-context.ts";
 
-/** References between the tables of a namespace. The file's foreign keys enforce them too; this layer names the faulty field. */
-export interface References {
-  /**
-   * Checks the references of a record. Errors: 400 `unknown_reference` for a changed field that refers to no record, or that the
-   * caller set to a record that a read filter hides from this caller, and that the same request has not written, unless the field says `mayBeHidden`. Values set by a
-   * hook or a default may refer to hidden records. [TB68] [TB116]
-   */
-  check(context: WriteContext, table: Table, change: ReferringChange): void;
-  /** Checks that a change keeps referenced values. Errors: 409 for changing a value that other records refer to. */
-  checkReferred(tx: Transaction, table: Table, stored: TableRecord, next: TableRecord): void;
-  /**
-   * Deletes a record and applies `onDelete` to the records that refer to it. Errors: 409 for `restrict`, or for too many.
-   * [TB68]
-   */
-  delete(context: WriteContext, table: Table, stored: TableRecord): void;
-}
-
 type Deps = { tableOf(model: TableModel): Table; rights: RecordRights; checkFar: CheckFar };
 
 /** Returns what the read rules of referenced tables show to the caller of a write. */
@@ -47,7 +30,8 @@ export function createVisibility(rights: RecordRights): Visibility {
   };
 }
 
-export function createReferences({ tableOf, rights, checkFar }: Deps): References {
+/** References between the tables of a namespace. The file's foreign keys enforce them too; this layer names the faulty field. */
+export function createReferences({ tableOf, rights, checkFar }: Deps) {
   const isGoing = createGoing(tableOf);
   const visibility = createVisibility(rights);
 
@@ -113,7 +97,12 @@ export function createReferences({ tableOf, rights, checkFar }: Deps): Reference
   };
 
   return {
-    check(context, table, change) {
+    /**
+     * Checks the references of a record. Errors: 400 `unknown_reference` for a changed field that refers to no record, or that the
+     * caller set to a record that a read filter hides from this caller, and that the same request has not written, unless the field says `mayBeHidden`. Values set by a
+     * hook or a default may refer to hidden records. [TB68] [TB116]
+     */
+    check(context: WriteContext, table: Table, change: ReferringChange): void {
       for (const edge of table.model.far) checkFar(context, table, edge, change);
       for (const edge of table.model.outgoing) {
         if (edge.column.links === null) checkOne(context, table, edge, change);
@@ -122,13 +111,18 @@ export function createReferences({ tableOf, rights, checkFar }: Deps): Reference
         }
       }
     },
-    checkReferred(tx, table, stored, next) {
+    /** Checks that a change keeps referenced values. Errors: 409 for changing a value that other records refer to. */
+    checkReferred(tx: Transaction, table: Table, stored: TableRecord, next: TableRecord): void {
       for (const edge of table.model.incoming) {
         const old = stored[edge.toColumn.name] ?? null;
         if (old !== null && old !== next[edge.toColumn.name] && isReferred(tx, edge, old)) throw referred(edge);
       }
     },
-    delete(context, table, stored) {
+    /**
+     * Deletes a record and applies `onDelete` to the records that refer to it. Errors: 409 for `restrict`, or for too many.
+     * [TB68]
+     */
+    delete(context: WriteContext, table: Table, stored: TableRecord): void {
       for (const name of table.model.several) countIds(context, idsIn(stored[name]).length);
       deleteCascading(context, tableOf, table, stored);
     },

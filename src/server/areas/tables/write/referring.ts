@@ -15,51 +15,40 @@ export interface ReferredValue {
   value: SqlValue;
 }
 
-/** SQL for the referring records of one table, and for the cost of deleting them. */
-export interface ReferringStore {
-  /** Whether a record with this value in this column, of one value, meets the condition. The record itself is not read. */
-  exists(queries: Queries, referred: ReferredValue, condition?: SqlCondition | null): boolean;
-  /** Returns those of the ids of which no record exists that meets the condition, by one statement. */
-  missing(queries: Queries, ids: readonly string[], condition?: SqlCondition | null): string[];
-  /** Returns at most `limit` records, each with the cost of `work` on it. */
-  records(
-    queries: Queries,
-    work: CascadeWork,
-    referred: ReferredValue,
-    limit: number,
-  ): { record: TableRecord; cost: number }[];
-  /** Returns the total cost of `work` on the first `limit` records, without reading them. */
-  cost(queries: Queries, work: CascadeWork, referred: ReferredValue, limit: number): number;
-  /** Returns at most `limit` ids after `after`, in order. */
-  ids(queries: Queries, referred: ReferredValue, page: { after: string; limit: number }): string[];
-  /** Returns the cost of `work` on this record; 0 when it does not exist. */
-  costOf(queries: Queries, work: CascadeWork, id: string): number;
-}
-
 export const referringOf = perTable(({ model, store }) => createReferringStore(model, store.codec));
 
-function createReferringStore(model: TableModel, codec: Codec): ReferringStore {
+/** SQL for the referring records of one table, and for the cost of deleting them. */
+function createReferringStore(model: TableModel, codec: Codec) {
   const { sql: table, selectList } = model;
   const costs = { delete: costSql(model, "delete"), clear: costSql(model, "clear") };
   return {
-    exists(queries, { column, value }, condition = null) {
+    /** Whether a record with this value in this column, of one value, meets the condition. The record itself is not read. */
+    exists(queries: Queries, { column, value }: ReferredValue, condition: SqlCondition | null = null): boolean {
       const { sql, params } = condition === null ? { sql: "", params: [] } : condition;
       const where = condition === null ? `${column.sql} = ?` : `${column.sql} = ? AND (${sql})`;
       return queries.query(`SELECT 1 FROM ${table} WHERE ${where} LIMIT 1`).get(value, ...params) !== null;
     },
-    missing(queries, ids, condition = null) {
+    /** Returns those of the ids of which no record exists that meets the condition, by one statement. */
+    missing(queries: Queries, ids: readonly string[], condition: SqlCondition | null = null): string[] {
       const found = `SELECT 1 FROM ${table} WHERE ${table}."id" = e.value${condition === null ? "" : ` AND (${condition.sql})`}`;
       return queries
         .query(`SELECT e.value FROM json_each(?) AS e WHERE NOT EXISTS (${found})`)
         .values(JSON.stringify(ids), ...(condition?.params ?? []))
         .map(([id]) => String(id));
     },
-    records: (queries, work, { column, value }, limit) =>
+    /** Returns at most `limit` records, each with the cost of `work` on it. */
+    records: (
+      queries: Queries,
+      work: CascadeWork,
+      { column, value }: ReferredValue,
+      limit: number,
+    ): { record: TableRecord; cost: number }[] =>
       queries
         .query(`SELECT ${selectList}, ${costs[work]} FROM ${table} WHERE ${firstReferringTo(column)}`)
         .values(value, limit)
         .map((values) => ({ record: codec.fromValues(values), cost: Number(values.at(-1)) })),
-    cost: (queries, work, { column, value }, limit) =>
+    /** Returns the total cost of `work` on the first `limit` records, without reading them. */
+    cost: (queries: Queries, work: CascadeWork, { column, value }: ReferredValue, limit: number): number =>
       firstNumber(
         queries
           .query(
@@ -67,14 +56,20 @@ function createReferringStore(model: TableModel, codec: Codec): ReferringStore {
           )
           .values(value, limit),
       ),
-    ids: (queries, { column: { sql, links }, value }, { after, limit }) =>
+    /** Returns at most `limit` ids after `after`, in order. */
+    ids: (
+      queries: Queries,
+      { column: { sql, links }, value }: ReferredValue,
+      { after, limit }: { after: string; limit: number },
+    ): string[] =>
       queries
         .query(
           `SELECT "id" FROM ${links ?? table} WHERE ${links === null ? sql : '"target"'} = ? AND "id" > ? ORDER BY "id" LIMIT ?`,
         )
         .values(value, after, limit)
         .map(([id]) => String(id)),
-    costOf: (queries, work, id) =>
+    /** Returns the cost of `work` on this record; 0 when it does not exist. */
+    costOf: (queries: Queries, work: CascadeWork, id: string): number =>
       firstNumber(queries.query(`SELECT ${costs[work]} FROM ${table} WHERE "id" = ?`).values(id)),
   };
 }

@@ -13,26 +13,10 @@ const HOOKS = /\.pb\.(?:js|ts)$/;
 type Row = Record<string, unknown>;
 
 /** A `pb_data` folder, read as it is at one moment. */
-export interface PbSource {
-  folder: string;
-  collections: readonly PbCollection[];
-  /** Null where they are encrypted. */
-  settings: JsonObject | null;
-  /** Addresses of the superusers. */
-  superusers: readonly string[];
-  /** Names of files with hooks, beside the folder. */
-  hooks: readonly string[];
-  /** Yields the rows of a table in the order of their ids. */
-  rows(table: string): IterableIterator<Row>;
-  /** Returns the first row of a query of ours. */
-  first(sql: string): Row | null;
-  hasTable(name: string): boolean;
-  count(table: string): number;
-  close(): void;
-}
+export type PbSource = ReturnType<typeof openPbData>;
 
 /** Opens a `pb_data` folder and changes nothing in it. Errors: CommandError for a folder that is none. */
-export function openPbData(folder: string): PbSource {
+export function openPbData(folder: string) {
   const file = join(folder, DATA_FILE);
   if (statSync(file, { throwIfNoEntry: false })?.isFile() !== true) {
     throw new CommandError(`${folder} has no ${DATA_FILE}: name a pb_data folder, or a backup zip of PocketBase`);
@@ -62,15 +46,21 @@ export function openPbData(folder: string): PbSource {
   return {
     folder,
     collections,
+    /** Null where they are encrypted. */
     settings: hasTable("_params") ? settingsIn(first) : null,
+    /** Addresses of the superusers. */
     superusers,
+    /** Names of files with hooks, beside the folder. */
     hooks: hooksBeside(folder),
-    rows: (table) => database.query<Row, []>(`SELECT * FROM ${quoteIdentifier(table)} ORDER BY id`).iterate(),
+    /** Yields the rows of a table in the order of their ids. */
+    rows: (table: string): IterableIterator<Row> =>
+      database.query<Row, []>(`SELECT * FROM ${quoteIdentifier(table)} ORDER BY id`).iterate(),
+    /** Returns the first row of a query of ours. */
     first,
     hasTable,
-    count: (table) =>
+    count: (table: string): number =>
       database.query<{ n: number }, []>(`SELECT count(*) AS n FROM ${quoteIdentifier(table)}`).get()?.n ?? 0,
-    close: () => database.close(),
+    close: (): void => database.close(),
   };
 }
 
