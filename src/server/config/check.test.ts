@@ -57,13 +57,13 @@ const FAR = "databases.boards.tables.tasks.schema.ref";
 const CASES: [rule: string, what: string, config: unknown, path: string, words: string][] = [
   ["[CF1]", "no object", 5, "", "must be an object, got 5"],
   ["[CF393]", "too many workers", { server: { workers: 17 } }, "server.workers", "from 0 to 16"],
-  ["[CF393]", "workers by themselves", { server: { workers: "auto" } }, "server.workers", "whole number"],
+  ["[CF393]", "workers by another word", { server: { workers: "some" } }, "server.workers", '"auto"'],
   [
     "[CF394]",
     "workers with HTTPS",
     { server: { workers: 2, tls: { cert: "cert.pem", key: "key.pem" } } },
     "server.workers",
-    "must be 0 with tls",
+    "must be 0 or absent with tls",
   ],
   ["[CF1]", "a list for a map", { databases: [] }, "databases", "must be an object, got a list"],
   ["[CF1]", "a class instance", { databases: new Map() }, "databases", "an instance of Map"],

@@ -25,7 +25,8 @@ import {
 import { DRILL_HEADERS } from "../http/cors.ts";
 import { createListener } from "../http/listening/listener.ts";
 import type { Stopping } from "./stopping.ts";
-import type { Workers, WorkersOptions } from "./workers/supervisor.ts";
+import type { ServerWorkers } from "./workers/server-workers.ts";
+import type { WorkersOptions } from "./workers/supervisor.ts";
 
 export interface PlatformOptions {
   dataDirectory: string;
@@ -57,7 +58,7 @@ export type Base = ReturnType<typeof openBase>;
 export function openBase(
   config: PlatformConfig,
   options: PlatformOptions,
-  { stopping, workers }: { stopping: Stopping; workers: Workers | null },
+  { stopping, workers }: { stopping: Stopping; workers: ServerWorkers | null },
 ) {
   const { clock = systemClock, ids = systemIds, dataDirectory, secrets } = options;
   /** The last lines of the log, for administrators. */
@@ -77,7 +78,7 @@ export function openBase(
     ids,
     audit,
     capture: capture ?? undefined,
-    readers: workers?.page,
+    readers: workers?.readers,
     onFailure: (path, cause) => logger.error("a database file has a problem", { path, cause }),
   });
   const scarce = scarceDescriptors(engine.descriptorLimit);

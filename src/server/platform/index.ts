@@ -8,7 +8,7 @@ import { type Areas, openAreas } from "./areas.ts";
 import { type Base, openBase, type PlatformOptions } from "./base.ts";
 import { serveAreas } from "./server.ts";
 import { createStopping, type Stopping } from "./stopping.ts";
-import type { Workers } from "./workers/supervisor.ts";
+import type { ServerWorkers } from "./workers/server-workers.ts";
 
 export interface Platform {
   /** The server's own access, which bypasses rules. */
@@ -45,32 +45,36 @@ export async function createPlatform(config: PlatformConfig, options: PlatformOp
   }
 }
 
-/** Prepares the workers that the config asks for; null: none. They are loaded here: a server without any pays nothing. */
+/** Prepares the workers that the config allows; null: none. They are loaded here: a server without any pays nothing. */
 async function prepareWorkers(
   config: PlatformConfig,
   options: PlatformOptions,
   logger: Logger,
-): Promise<Workers | null> {
+): Promise<ServerWorkers | null> {
   const { workers: loading, secrets, dataDirectory, isDrill = false } = options;
-  const count = config.server?.workers ?? 0;
+  const { tls, workers: count = tls === undefined ? "auto" : 0 } = config.server ?? {};
   if (count === 0 || loading === undefined) return null;
   if (process.platform !== "linux") {
-    logger.warn("workers: this system cannot share a port between processes: there are none");
+    if (count !== "auto") logger.warn("workers: this system cannot share a port between processes: there are none");
     return null;
   }
-  const { Workers } = await import("./workers/supervisor.ts");
+  const { ServerWorkers } = await import("./workers/server-workers.ts");
   const order = { dataDirectory, secrets, isDrill };
-  return new Workers({ ...loading, count, order, clock: options.clock ?? systemClock, logger });
+  return new ServerWorkers({ ...loading, count, order, clock: options.clock ?? systemClock, logger });
 }
 
-/** Starts the workers. There are none until the next start while a file of 0.2 is rewritten: only the main process waits for that. */
-async function startWorkers(
-  workers: Workers,
-  { config, areas, logger }: { config: PlatformConfig; areas: Areas; logger: Logger },
+/** Begins with the workers. There are none until the next start while a file of 0.2 is rewritten: only the main process waits for that. */
+async function beginWorkers(
+  workers: ServerWorkers,
+  { config, areas, base }: { config: PlatformConfig; areas: Areas; base: Base },
   { host = HOST_DEFAULT, port }: { host: string | undefined; port: number },
 ): Promise<void> {
+  const { listener, foreground, logger } = base;
   const rewritten = Object.keys(config.databases ?? {}).map((name) => areas.tables.file(name, null)?.ready());
-  if (rewritten.every((ready) => ready === undefined)) return workers.start({ host, port });
+  if (rewritten.every((ready) => ready === undefined)) {
+    const answered = (): number => foreground.answered;
+    return workers.begin({ host, port, openInner: listener.openInner, shed: listener.shed, answered });
+  }
   for (const ready of rewritten) ready?.catch(() => {});
   logger.warn("workers: a file of records is rewritten first: there are none until the next start");
 }
@@ -90,10 +94,9 @@ function serve(
       const { area } = areas.tls;
       const tls = area === null ? null : await area.open();
       const { workers } = base;
-      const inner = workers?.openInner ?? null;
-      const listening = base.listener.listen(server, { host, port, tls, routes: native, inner, failure });
-      if (workers !== null)
-        await startWorkers(workers, { config, areas, logger: base.logger }, { host, port: listening.port });
+      const isShared = workers !== null;
+      const listening = base.listener.listen(server, { host, port, tls, routes: native, isShared, failure });
+      if (workers !== null) await beginWorkers(workers, { config, areas, base }, { host, port: listening.port });
       area?.begin({ host: host ?? TLS_HOST_DEFAULT, port: listening.port, renew: base.listener.renew });
       return listening;
     },

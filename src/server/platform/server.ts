@@ -43,11 +43,7 @@ export function serveAreas(
     holdOpen: listener.holdOpen,
     onAnswer: config.server?.accessLog === true ? both(onAnswer, accessLog) : onAnswer,
     bodyMaxBytes: config.server?.maxBodySize ?? BODY_MAX_BYTES,
-    globalLimit: createGlobalLimiter(
-      config.rateLimits?.global ?? RATE_LIMITS.global,
-      clock,
-      base.workers?.page.requests,
-    ),
+    globalLimit: createGlobalLimiter(config.rateLimits?.global ?? RATE_LIMITS.global, clock, base.workers?.requests),
   });
   if (base.workers !== null && http.parts.onAnswer !== undefined) {
     const { onAnswer: count } = http.parts;

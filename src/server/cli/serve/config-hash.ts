@@ -28,15 +28,15 @@ function contentOf(path: string): Uint8Array {
 
 /**
  * Returns how a worker loads the same config; undefined: there are none. `beganAt`: the time before the config was loaded. A file that
- * has changed since may not be the one that was loaded: no worker then has the hash.
+ * has changed between then and the first worker may not be the one that was loaded: no worker then has the hash.
  */
 export function workersOf(
   config: PlatformConfig,
   { file, log, beganAt }: { file: string; log: LogForm | undefined; beganAt: number },
 ): PlatformOptions["workers"] {
-  if ((config.server?.workers ?? 0) === 0) return undefined;
+  if (config.server?.workers === 0) return undefined;
   const changedAt = (path: string): number => statSync(path, { throwIfNoEntry: false })?.ctimeMs ?? 0;
-  const isAsLoaded = filesOf(file).every((path) => changedAt(path) < beganAt);
   const args = [`--config=${file}`, ...(log === undefined ? [] : [`--log=${log}`])];
-  return { args, configHash: isAsLoaded ? hashOfConfig(file) : "changed" };
+  const isAsLoaded = (): boolean => filesOf(file).every((path) => changedAt(path) < beganAt);
+  return { args, configHash: () => (isAsLoaded() ? hashOfConfig(file) : "changed") };
 }

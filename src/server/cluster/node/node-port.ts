@@ -1,5 +1,5 @@
 import type { Clock } from "../../../kernel/clock.ts";
-import type { OpenInner } from "../../http/listening/listener.ts";
+import type { OpenInner } from "../../http/listening/receivers.ts";
 import { InnerServer } from "../../http/workers/inner-server.ts";
 import type { Place } from "../protocol/statements.ts";
 import type { NodeCredentials } from "./credentials.ts";

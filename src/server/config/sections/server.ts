@@ -29,15 +29,20 @@ const ServerMembers = Type.Object({
   hsts: Type.Optional(Type.Union([Type.Boolean(), seconds()])),
   /** true: logs a line for every request. false by default. */
   accessLog: Type.Optional(Type.Boolean()),
-  /** Processes beside the main one that answer reads of tables on further cores, from the start; 0 by default: none. */
-  workers: Type.Optional(whole({ min: 0, max: WORKERS_MAX })),
+  /**
+   * Processes beside the main one that answer reads of tables on further cores. "auto" by default: they start while the server is busy,
+   * up to its cores less one, at most 7. A number: so many from the start; 0: none.
+   */
+  workers: Type.Optional(Type.Union([Type.Literal("auto"), whole({ min: 0, max: WORKERS_MAX })])),
   /** Bytes of a JSON body; 10 MiB by default. */
   maxBodySize: Type.Optional(whole({ min: 1, unit: "bytes" })),
 });
 
 export const Server = related(ServerMembers, (server, report) => {
   if (server["workers"] !== undefined && server["workers"] !== 0 && server["tls"] !== undefined) {
-    report.at("workers").say("must be 0 with tls: workers do not speak HTTPS; put a proxy in front of the server");
+    report
+      .at("workers")
+      .say("must be 0 or absent with tls: workers do not speak HTTPS; put a proxy in front of the server");
   }
   if (server["clientAddressHeader"] === undefined) return;
   if (server["trustProxy"] !== undefined && server["trustProxy"] !== false) return;

@@ -131,6 +131,13 @@ export class ReaderFile implements DatabaseFile, SnapshotSource {
     return null;
   }
 
+  /** Gives back the memory of the connection: statements and pages. */
+  rest(): void {
+    if (this.sqlite.inTransaction) return;
+    this.#statements.clear();
+    this.sqlite.run("PRAGMA shrink_memory");
+  }
+
   async close(): Promise<void> {
     this.end();
     this.#statements.close();

@@ -7,10 +7,10 @@ const WORD_BYTES = 4;
 /** The words of the page. Each is written by the main process alone, except the requests. */
 const WORDS = { committed: 0, isClosed: 1, requests: 2, committedApart: 3 } as const;
 /** The figures of workers, in the order of their words. A worker writes its own. */
-const FIGURES = ["signs", "answered", "forwarded", "memoryKiB", "loopUs"] as const;
+const FIGURES = ["signs", "answered", "forwarded", "memoryKiB", "loopUs", "busyMs"] as const;
 const FIGURES_AT = 16;
 const FIGURES_WORDS = 8;
-/** Figures of a worker. `signs` grows while it lives; `loopUs` is the last measured delay of its event loop. */
+/** Figures of a worker. `signs` grows while it lives; `loopUs` is the last measured delay of its event loop, `busyMs` the time for which that has run. */
 export type WorkerFigures = Record<(typeof FIGURES)[number], number>;
 
 /** Notices of the writer of files for those that read them. */
@@ -70,8 +70,8 @@ export class SharedPage implements CommitPage, ReaderNotices {
     count: (): number => Atomics.load(this.#words, WORDS.requests),
     /** Counts one request. Returns how many there were before it. */
     add: (): number => Atomics.add(this.#words, WORDS.requests, 1),
-    /** Begins a window, with its first request. */
-    restart: (): void => void Atomics.store(this.#words, WORDS.requests, 1),
+    /** Begins a window, with its first request; `total`: with so many. */
+    restart: (total = 1): void => void Atomics.store(this.#words, WORDS.requests, total),
   };
 
   write(place: number, figures: WorkerFigures): void {
@@ -82,6 +82,6 @@ export class SharedPage implements CommitPage, ReaderNotices {
 
   read(place: number): WorkerFigures {
     const at = (index: number) => Atomics.load(this.#words, FIGURES_AT + place * FIGURES_WORDS + index) >>> 0;
-    return { signs: at(0), answered: at(1), forwarded: at(2), memoryKiB: at(3), loopUs: at(4) };
+    return { signs: at(0), answered: at(1), forwarded: at(2), memoryKiB: at(3), loopUs: at(4), busyMs: at(5) };
   }
 }

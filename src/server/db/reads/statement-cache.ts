@@ -41,10 +41,16 @@ export class StatementCache {
     this.#evicted = [];
   }
 
-  close(): void {
+  /** Finalises the statements that can be prepared again. None may be in use. */
+  clear(): void {
     this.#finalizeEvicted();
-    // SQLite keeps a file open until all of its statements are finalised.
-    for (const statement of [...this.#kept, ...this.#statements.values()]) statement.finalize();
+    for (const statement of this.#statements.values()) statement.finalize();
     this.#statements.clear();
+  }
+
+  close(): void {
+    this.clear();
+    // SQLite keeps a file open until all of its statements are finalised.
+    for (const statement of this.#kept) statement.finalize();
   }
 }

@@ -3,10 +3,10 @@ import type { AnyElysia } from "elysia";
 import type { Clock } from "../../../kernel/clock.ts";
 import { createSocketServer, type SocketHandler } from "../../sockets/socket-server.ts";
 import { HEADERS_MAX_BYTES, IDLE_TIMEOUT_SECONDS, REQUEST_MAX_BYTES } from "../limits.ts";
-import type { InnerServer } from "../workers/inner-server.ts";
+import { Shedding } from "../workers/shedding.ts";
 import { createClientAddress, type ProxyTrust } from "./client-address.ts";
-import { Generations } from "./generations.ts";
-import { Receivers } from "./receivers.ts";
+import { Generations, type Retirement } from "./generations.ts";
+import { type OpenInner, Receivers } from "./receivers.ts";
 import { type NativeRoutes, Requests } from "./requests.ts";
 import type { Steering } from "./steering.ts";
 
@@ -29,13 +29,10 @@ export interface ListenOptions {
   /** The certificate; null: HTTP. `publicHost` is the host in `origin()`; null: the host of the connection. */
   tls?: (Certificate & { publicHost: string | null; steering: Steering | null }) | null;
   routes?: NativeRoutes;
-  /** Opens where workers forward requests to, and shares the port with them; null: there are none. */
-  inner?: OpenInner | null;
+  /** Whether workers may listen on the port, too. */
+  isShared?: boolean;
   failure(cause: unknown): Response;
 }
-
-/** Opens the server that takes requests from workers. */
-export type OpenInner = (serving: ConstructorParameters<typeof InnerServer>[1]) => InnerServer;
 
 /** The network side of a platform. Before it listens there are no sockets; requests then come from the process itself. */
 export type Listener = ReturnType<typeof createListener>;
@@ -61,6 +58,8 @@ export function createListener(options: {
   let origin: string | null = null;
   let openWith: ((certificate: Certificate | null) => void) | null = null;
   const requests = new Requests(options);
+  const shedding = new Shedding();
+  const isLast = ({ isRetired }: Retirement): boolean => isRetired || shedding.takes();
   const clientAddress = createClientAddress(options.proxies);
   const receivers = new Receivers(requests, idleTimeoutSeconds);
   const sockets = createSocketServer(receivers, options);
@@ -88,13 +87,13 @@ export function createListener(options: {
      */
     listen(
       server: AnyElysia,
-      { host: wantedHost, port: wantedPort, tls = null, routes = {}, inner: openInner = null, failure }: ListenOptions,
+      { host: wantedHost, port: wantedPort, tls = null, routes = {}, isShared = false, failure }: ListenOptions,
     ) {
       // A second server would never be stopped, and its sockets would receive no published messages.
       if (receivers.port !== null) throw new Error(`It listens already, on ${origin}`);
       if (isStopped) throw new Error("It was stopped, and cannot listen again");
-      const host = (wantedHost ?? (tls === null ? HOST_DEFAULT : TLS_HOST_DEFAULT)).replace(/^\[(.*)\]$/, "$1");
-      let port = wantedPort ?? (tls === null ? PORT_DEFAULT : TLS_PORT_DEFAULT);
+      const { host, port: askedPort } = addressFor(tls !== null, wantedHost, wantedPort);
+      let port = askedPort;
       const { fetch: serve } = server;
       // Read-only in the types, but settable in Bun, and the only way to set it. It applies to all servers of the process.
       Object.assign(http, { maxHeaderSize: HEADERS_MAX_BYTES });
@@ -105,34 +104,34 @@ export function createListener(options: {
             hostname: host,
             port,
             // Two servers share the port during a renewal, and workers share it.
-            reusePort: (certificate !== null || openInner !== null) && process.platform !== "win32",
+            reusePort: (certificate !== null || isShared) && process.platform !== "win32",
             ...(certificate === null ? {} : { tls: { cert: certificate.cert, key: certificate.key } }),
             idleTimeout: idleTimeoutSeconds,
             maxRequestBodySize: REQUEST_MAX_BYTES,
-            routes: requests.native(routes, { retirement, serve }),
+            routes: requests.native(routes, { isLast: () => isLast(retirement), serve }),
             fetch: (request, receiver) =>
-              retirement.isRetired ? requests.answerLast(request, receiver, serve) : serve(requests.withHost(request)),
+              isLast(retirement) ? requests.answerLast(request, receiver, serve) : serve(requests.withHost(request)),
             websocket: sockets.handlers,
             error: failure,
           }),
         );
       try {
-        if ((tls !== null || openInner !== null) && port !== 0) requireFree(host, port);
+        if ((tls !== null || isShared) && port !== 0) requireFree(host, port);
         port = open(tls).port ?? port;
       } catch (cause) {
         throw listenError(cause, host, port);
       }
       receivers.port = opened;
-      const serving = {
-        websocket: sockets.handlers,
-        serve: (request: Request) => serve(requests.withHost(request)),
-        failure,
-      };
-      receivers.inner = openInner?.(serving) ?? null;
+      const forwarded = (request: Request) => serve(requests.withHost(request));
+      receivers.serving = { websocket: sockets.handlers, serve: forwarded, failure };
       openWith = open;
       origin = publicOrigin(tls?.publicHost ?? null, port) ?? opened.current?.url.origin ?? null;
       return { url: urlOf(tls === null ? "http" : "https", host, port), port };
     },
+    /** Ends this share of the connections with their next answers: other processes have fewer. */
+    shed: (share: number): void => shedding.begin(share, receivers.port?.current?.pendingRequests ?? 0),
+    /** Opens where workers forward requests to, once it listens. */
+    openInner: (open: OpenInner): void => receivers.openInner(open),
     /** Replaces the certificate for new connections; open ones continue. Errors: it listens without TLS, or the certificate is invalid. */
     renew(certificate: Certificate): void {
       if (openWith === null) throw new Error("It does not listen");
@@ -150,6 +149,12 @@ export function createListener(options: {
     },
   };
 }
+
+/** Returns where to listen. */
+const addressFor = (isTls: boolean, host: string | undefined, port: number | undefined) => ({
+  host: (host ?? (isTls ? TLS_HOST_DEFAULT : HOST_DEFAULT)).replace(/^\[(.*)\]$/, "$1"),
+  port: port ?? (isTls ? TLS_PORT_DEFAULT : PORT_DEFAULT),
+});
 
 const publicOrigin = (host: string | null, port: number): string | null =>
   host === null ? null : new URL(`https://${host}:${port}`).origin;

@@ -3,12 +3,19 @@ import type { InnerServer } from "../workers/inner-server.ts";
 import type { Generations } from "./generations.ts";
 import type { Requests } from "./requests.ts";
 
+type Serving = ConstructorParameters<typeof InnerServer>[1];
+
+/** Opens the server that takes requests from workers. */
+export type OpenInner = (serving: Serving) => InnerServer;
+
 /** The servers that receive requests: those of the port, and the one that takes what workers forward. */
 export class Receivers implements ListeningServers {
   /** The servers of the port; null while not listening. */
   port: Generations | null = null;
   /** null: there are no workers. */
   inner: InnerServer | null = null;
+  /** Answers the requests of workers; null while not listening. */
+  serving: Serving | null = null;
   readonly #requests: Requests;
   readonly #idleTimeoutSeconds: number;
 
@@ -47,7 +54,13 @@ export class Receivers implements ListeningServers {
     else this.inner?.hold(forwarded, isHeld);
   }
 
+  /** Opens where workers forward requests to, once. */
+  openInner(open: OpenInner): void {
+    if (this.serving !== null) this.inner ??= open(this.serving);
+  }
+
   end(): void {
+    this.serving = null;
     this.port = null;
     this.inner = null;
   }

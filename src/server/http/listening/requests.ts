@@ -2,7 +2,6 @@ import type { BunRequest, Server } from "bun";
 import { badRequest } from "../../../kernel/errors.ts";
 import type { MaybePromise } from "../../../kernel/maybe-promise.ts";
 import type { SocketHandler } from "../../sockets/socket-server.ts";
-import type { Retirement } from "./generations.ts";
 
 /** The index from which Elysia searches a URL for its path, with its option `standardHostname`, and without it. */
 const PATH_AT_MIN = { https: 11, http: 7 } as const;
@@ -72,12 +71,15 @@ export class Requests {
     return complete;
   }
 
-  /** Builds routes for Bun's own router: their handlers answer requests that need nothing more, and `serve` answers the others. */
-  native(routes: NativeRoutes, { retirement, serve }: { retirement: Retirement; serve: Fetch }) {
+  /**
+   * Builds routes for Bun's own router: their handlers answer requests that need nothing more, and `serve` answers the others. `isLast`:
+   * whether the connection of the request ends with its answer.
+   */
+  native(routes: NativeRoutes, { isLast, serve }: { isLast: () => boolean; serve: Fetch }) {
     const guarded =
       (handle: NativeHandler) =>
       (request: BunRequest, receiver: Server<SocketHandler>): MaybePromise<Response> => {
-        if (retirement.isRetired) return this.answerLast(request, receiver, serve);
+        if (isLast()) return this.answerLast(request, receiver, serve);
         // Most requests have the same host, and the header is read more quickly than the URL.
         const host = request.headers.get("host");
         if (host === null || host !== this.#knownHost) {
@@ -90,7 +92,7 @@ export class Requests {
     return mapValues(routes, (methods) => mapValues(methods, guarded));
   }
 
-  /** Answers on a connection of a retired server and closes it: the next request then comes to the new server. */
+  /** Answers and closes the connection: the next request then comes to another server, or to another process. */
   async answerLast(request: Request, receiver: Server<SocketHandler>, serve: Fetch): Promise<Response> {
     const complete = this.withHost(request);
     this.#owners.set(complete, receiver);

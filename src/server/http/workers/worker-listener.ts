@@ -8,6 +8,7 @@ import { CLOSE, IDLE_TIMEOUT_SECONDS as SOCKET_IDLE_SECONDS } from "../../socket
 import { HEADERS_MAX_BYTES, IDLE_TIMEOUT_SECONDS, REQUEST_MAX_BYTES } from "../limits.ts";
 import type { Forwarding } from "./forwarding.ts";
 import type { Relay } from "./relay.ts";
+import { Shedding } from "./shedding.ts";
 
 export interface WorkerListenerOptions {
   clock: Clock;
@@ -31,6 +32,12 @@ export function listenAsWorker(options: WorkerListenerOptions) {
   const { forwarding, answer, failure } = options;
   Object.assign(http, { maxHeaderSize: HEADERS_MAX_BYTES });
   let forwarded = 0;
+  const shedding = new Shedding();
+  /** Ends the connection of an answer, where another process is to get it. */
+  const passing = (response: Response): Response => {
+    if (shedding.takes()) response.headers.set("connection", "close");
+    return response;
+  };
 
   const forward = (request: Request, server: Server<Relay>): Promise<Response> => {
     forwarded += 1;
@@ -57,7 +64,8 @@ export function listenAsWorker(options: WorkerListenerOptions) {
     fetch: (request, receiver) => {
       const here = answer(request, () => addressOf(receiver, request));
       if (here === null) return forward(request, receiver);
-      return here instanceof Response ? here : here.then((response) => response ?? forward(request, receiver));
+      if (here instanceof Response) return passing(here);
+      return here.then((response) => (response === null ? forward(request, receiver) : passing(response)));
     },
     websocket: {
       maxPayloadLength: options.messageMaxBytes,
@@ -75,6 +83,8 @@ export function listenAsWorker(options: WorkerListenerOptions) {
   });
 
   return {
+    /** Ends this share of the connections with their next answers by this process: others have fewer. */
+    shed: (share: number): void => shedding.begin(share, server.pendingRequests),
     /** Requests that were passed on since the start. */
     get forwarded(): number {
       return forwarded;

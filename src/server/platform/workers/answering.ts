@@ -28,8 +28,13 @@ interface Found {
   pattern: string;
 }
 
-/** Answers a request; null: the main process is to. `peer` returns the address of the connection. */
-export type Answering = (request: Request, peer: () => string) => MaybePromise<Response | null>;
+/** Answers requests. */
+export interface Answering {
+  /** Answers a request; null: the main process is to. `peer` returns the address of the connection. */
+  (request: Request, peer: () => string): MaybePromise<Response | null>;
+  /** Gives back memory that only makes later answers cheaper. */
+  rest(): void;
+}
 
 /**
  * Creates what answers requests in a worker: reads of tables by users, service keys and anybody, if all of it can be read at once, from one
@@ -88,12 +93,13 @@ export async function createAnswering(
     }
   };
 
-  return (request, peer) => {
+  const answer = (request: Request, peer: () => string): MaybePromise<Response | null> => {
     const found = find(request);
     if (found === null || !(request.headers.has(SERVICE_KEY_HEADER) || mayCount())) return null;
     peers.set(request, peer);
     return attempt(request, found, TRIES_MAX);
   };
+  return Object.assign(answer, { rest: served.rest });
 }
 
 /** Returns the addresses of clients, and where those of their connections are noted. */

@@ -33,6 +33,7 @@ export interface WorkerAnswer {
 export type ToWorker =
   | { kind: "begin"; order: WorkerOrder }
   | { kind: "hold"; id: number; isHeld: boolean }
+  | { kind: "shed"; share: number }
   | { kind: "stop" };
 
 /** Messages of a worker to the main process. */

@@ -10,7 +10,7 @@ import { ownCommand } from "../../../kernel/process/own-command.ts";
 import { endsWithin } from "../../../kernel/time/stop.ts";
 import type { ProcessFigures } from "../../areas/system/processes.ts";
 import { SYSTEM_FILE } from "../../db/index.ts";
-import { createPageFile, SharedPage } from "../../db/readers/shared-page.ts";
+import { createPageFile, SharedPage, type WorkerFigures } from "../../db/readers/shared-page.ts";
 import { makeWorkersLock } from "../../db/readers/workers-lock.ts";
 import { InnerServer } from "../../http/workers/inner-server.ts";
 import { WORKER_COMMAND } from "./command.ts";
@@ -22,12 +22,10 @@ const KIB = 1024;
 const MICROSECONDS_PER_MS = 1000;
 
 export interface WorkersOptions {
-  /** The number of workers, from the start. */
-  count: number;
   /** The arguments of the command, by which a worker loads the same config. */
   args: readonly string[];
-  /** The hash of the files of the config, as of the start. */
-  configHash: string;
+  /** Returns the hash of the files of the config, as of the start. Called once. */
+  configHash: () => string;
   order: Pick<WorkerOrder, "dataDirectory" | "secrets" | "isDrill">;
   clock: Clock;
   logger: Logger;
@@ -51,10 +49,12 @@ export class Workers {
   answered = 0;
   readonly #options: WorkersOptions;
   readonly #directory: string;
+  readonly #configHash: string;
   readonly #secret = systemIds.secret(SECRET_BYTES);
   readonly #running = new Map<number, Running>();
   #address: { host: string; port: number } | null = null;
   #isStopping = false;
+  #count = 0;
   /** Workers in succession that have ended soon after their start. */
   #failures = 0;
   #cancelWatch = () => {};
@@ -63,6 +63,7 @@ export class Workers {
   /** Makes the shared page, and the directory in which workers reach this process. */
   constructor(options: WorkersOptions) {
     this.#options = options;
+    this.#configHash = options.configHash();
     this.#directory = mkdtempSync(join(tmpdir(), "platform-"));
     createPageFile(this.#page);
     this.page = new SharedPage(this.#page, { apart: join(options.order.dataDirectory, SYSTEM_FILE) });
@@ -88,12 +89,31 @@ export class Workers {
       serving,
     );
 
-  /** Starts the workers on the address of the server. Resolves when all listen, or have failed to. */
-  async start(address: { host: string; port: number }): Promise<void> {
+  /** Starts further workers on the address of the server. Resolves when all listen, or have failed to. */
+  async start(count: number, address: { host: string; port: number }): Promise<void> {
+    if (this.#isStopping) return;
     this.#address = address;
     makeWorkersLock(this.#options.order.dataDirectory);
-    await Promise.all(Array.from({ length: this.#options.count }, (_, place) => this.#begin(place)));
+    const first = this.#count;
+    this.#count += count;
+    this.#cancelWatch();
     this.#watch();
+    await Promise.all(Array.from({ length: count }, (_, index) => this.#begin(first + index)));
+  }
+
+  /** The number of workers that were started, and are started again when they end. */
+  get count(): number {
+    return this.#count;
+  }
+
+  /** Returns what each place has counted, in their order. */
+  counted(): WorkerFigures[] {
+    return Array.from({ length: this.#count }, (_, place) => this.page.read(place));
+  }
+
+  /** Lets a worker end this share of its connections with their next answers. */
+  shed(place: number, share: number): void {
+    this.#send(place, { kind: "shed", share });
   }
 
   /** Returns the figures of each worker that listens. */
@@ -133,7 +153,7 @@ export class Workers {
       stdio: ["ignore", "inherit", "inherit"],
       ipc: (message: FromWorker) => {
         if (message.kind === "waiting") this.#send(place, { kind: "begin", order: this.#order(place) });
-        if (message.kind === "answers") this.#count(JSON.parse(message.answers));
+        if (message.kind === "answers") this.#report(JSON.parse(message.answers));
         if (message.kind === "failed") logger.error("workers: a worker cannot start", { reason: message.message });
         if (message.kind !== "ready") return;
         running.isReady = true;
@@ -162,7 +182,7 @@ export class Workers {
     return promise;
   }
 
-  #count(answers: readonly WorkerAnswer[]): void {
+  #report(answers: readonly WorkerAnswer[]): void {
     this.answered += answers.length;
     this.onAnswers(answers);
   }
@@ -170,7 +190,7 @@ export class Workers {
   #order(place: number): WorkerOrder {
     if (this.#address === null) throw new Error("a worker asks for its order before the server listens");
     const main = { at: { unix: this.#socket }, secret: this.#secret, worker: place };
-    return { ...this.#options.order, ...this.#address, page: this.#page, main, configHash: this.#options.configHash };
+    return { ...this.#options.order, ...this.#address, page: this.#page, main, configHash: this.#configHash };
   }
 
   #send(place: number, message: ToWorker): void {

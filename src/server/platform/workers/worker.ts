@@ -10,11 +10,9 @@ import { createForwarding } from "../../http/workers/forwarding.ts";
 import { listenAsWorker } from "../../http/workers/worker-listener.ts";
 import { BACKPRESSURE_MAX_BYTES, FRAME_MAX_BYTES } from "../../sockets/limits.ts";
 import { createAnswering } from "./answering.ts";
-import { ANSWERS_DELAY_MS, ANSWERS_MAX, SIGN_MS } from "./limits.ts";
+import { ANSWERS_DELAY_MS, ANSWERS_MAX } from "./limits.ts";
 import type { FromWorker, ToWorker, WorkerAnswer, WorkerOrder } from "./messages.ts";
-
-const KIB = 1024;
-const MICROSECONDS_PER_MS = 1000;
+import { giveSigns } from "./signs.ts";
 
 /** Runs a worker: resolves when the main process has stopped it, and what it had begun is answered. Errors: it cannot listen. */
 export async function runWorker(
@@ -37,13 +35,20 @@ export async function runWorker(
     messageMaxBytes: Math.max(FRAME_MAX_BYTES, roomMessageMaxBytes(config.rooms ?? {})),
     waitingMaxBytes: Math.max(BACKPRESSURE_MAX_BYTES, roomBacklogMaxBytes(config.rooms ?? {})),
   });
-  const endSigns = giveSigns(clock, (sign) =>
-    page.write(order.main.worker, { ...sign, answered: answers.count, forwarded: listener.forwarded }),
-  );
+  const endSigns = giveSigns(clock, {
+    requests: () => answers.count + listener.forwarded,
+    give: (sign) => page.write(order.main.worker, { ...sign, answered: answers.count, forwarded: listener.forwarded }),
+    rest() {
+      answer.rest();
+      Bun.gc(true);
+      Bun.shrink();
+    },
+  });
   await new Promise<void>((resolve) => {
     channel.listen((message) => {
       const held = message.kind === "hold" ? forwarding.underWay(message.id) : undefined;
       if (message.kind === "hold" && held !== undefined) listener.hold(held, message.isHeld);
+      if (message.kind === "shed") listener.shed(message.share);
       if (message.kind === "stop") resolve();
     });
     channel.send({ kind: "ready" });
@@ -84,23 +89,4 @@ function createReports(clock: Clock, report: (answers: readonly WorkerAnswer[]) 
     },
     flush,
   };
-}
-
-/** Gives a sign of life at an interval, with the memory and the delay of the event loop. Returns a function that ends it. */
-function giveSigns(
-  clock: Clock,
-  give: (sign: { signs: number; memoryKiB: number; loopUs: number }) => void,
-): () => void {
-  let signs = 0;
-  let dueAt = performance.now();
-  let cancel = () => {};
-  const sign = (): void => {
-    signs += 1;
-    const loopUs = Math.max(0, performance.now() - dueAt) * MICROSECONDS_PER_MS;
-    give({ signs, memoryKiB: process.memoryUsage.rss() / KIB, loopUs });
-    dueAt = performance.now() + SIGN_MS;
-    cancel = clock.after(SIGN_MS, sign);
-  };
-  sign();
-  return () => cancel();
 }
