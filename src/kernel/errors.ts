@@ -137,12 +137,17 @@ export function reasonOf(cause: unknown): string {
   }
 }
 
+/** Returns the code of an error of the system or of SQLite, such as ENOENT; empty: it has none. */
+export const codeOf = (cause: unknown): string => (cause instanceof Error && "code" in cause ? String(cause.code) : "");
+
+/** Whether an error says that there is no such file. */
+export const isMissing = (cause: unknown): boolean => codeOf(cause) === "ENOENT";
+
 /**
  * Explains why a `fetch` got no response. Bun's message about a refused connection asks the reader a question, so it is replaced.
  */
 export function whyUnanswered(cause: unknown): string {
-  const isRefused = cause instanceof Error && "code" in cause && cause.code === "ECONNREFUSED";
-  return isRefused ? "nothing listens there (ECONNREFUSED)" : reasonOf(cause);
+  return codeOf(cause) === "ECONNREFUSED" ? "nothing listens there (ECONNREFUSED)" : reasonOf(cause);
 }
 
 /** The default of an exhaustive switch: a new member of the union does not compile until it has a case. */

@@ -1,3 +1,5 @@
+import { badField } from "../errors.ts";
+
 const ISO_8601 =
   /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])(?:T(?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d{1,9})?)?(?:Z|[+-](?:[01]\d|2[0-3]):?[0-5]\d)?)?$/;
 
@@ -20,6 +22,14 @@ export function parseIsoDateTime(value: string): number {
   const hasTime = value.length > "2026-01-01".length;
   const hasZone = /(?:Z|[+-]\d\d:?\d\d)$/.test(value.slice("2026-01-01".length));
   return Date.parse(hasTime && !hasZone ? `${value}Z` : value);
+}
+
+/** Returns the milliseconds since 1970 of a parameter that has them, or ISO 8601. Errors: 400 that names it. */
+export function momentOf(name: string, value: string): number {
+  if (/^\d{1,15}$/.test(value)) return Number(value);
+  if (isIsoDateTime(value)) return parseIsoDateTime(value);
+  const message = `${name} must be milliseconds since 1970 or an ISO 8601 time, got "${value}"`;
+  throw badField(name, "invalid_value", message);
 }
 
 /** Formats a time in UTC with milliseconds, like all times in answers. */

@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import { Argument, Command } from "@commander-js/extra-typings";
 import * as platformModule from "../../index.ts";
 import { systemClock } from "../../kernel/clock.ts";
-import { reasonOf } from "../../kernel/errors.ts";
+import { codeOf, reasonOf } from "../../kernel/errors.ts";
 import { AcmeFiles } from "../areas/tls/acme/files.ts";
 import { issueCertificate } from "../areas/tls/acme/issue.ts";
 import { orderOf } from "../areas/tls/acme/renewal-time.ts";
@@ -62,7 +62,7 @@ function openChallengePort(config: AcmeConfig, files: AcmeFiles): HttpPort | nul
       redirect: () => null,
     });
   } catch (cause) {
-    if (cause instanceof Error && "code" in cause && cause.code === "EADDRINUSE") return null;
+    if (codeOf(cause) === "EADDRINUSE") return null;
     throw new CommandError(reasonOf(cause), { cause });
   }
 }

@@ -1,3 +1,4 @@
+import { codeOf, reasonOf } from "../../kernel/errors.ts";
 import { StandardOutput } from "./standard-output.ts";
 
 /** Standard error of this process. */
@@ -8,9 +9,7 @@ export class OutputClosed extends Error {}
 
 /** Maps the error of a failed write to standard output. */
 export const outputFailure = (cause: unknown): unknown =>
-  cause instanceof Error && "code" in cause && cause.code === "EPIPE"
-    ? new OutputClosed(cause.message, { cause })
-    : cause;
+  codeOf(cause) === "EPIPE" ? new OutputClosed(reasonOf(cause), { cause }) : cause;
 
 /** Writes to standard output, which is for answers. Resolves when the text is written. Errors: OutputClosed. */
 export async function printAnswer(text: string): Promise<void> {

@@ -1,5 +1,6 @@
 import { constants, fstatSync, openSync, write, writeSync } from "node:fs";
 import { isatty } from "node:tty";
+import { codeOf } from "../../kernel/errors.ts";
 import { OUTPUT_FLUSH_MAX_MS, OUTPUT_RETRY_MS, OUTPUT_WAITING_MAX_CHARACTERS } from "./limits.ts";
 
 const LINE_FEED = 10;
@@ -116,7 +117,7 @@ function writeOrRetry(descriptor: number, bytes: Uint8Array, written: Written): 
   try {
     length = writeSync(descriptor, bytes);
   } catch (cause) {
-    if (cause instanceof Error && "code" in cause && cause.code === "EAGAIN") {
+    if (codeOf(cause) === "EAGAIN") {
       setTimeout(writeOrRetry, OUTPUT_RETRY_MS, descriptor, bytes, written);
     } else {
       written(cause instanceof Error ? cause : new Error(String(cause)), 0);

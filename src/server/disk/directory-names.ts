@@ -1,5 +1,6 @@
 import { close, closeSync, fsync, fsyncSync, openSync } from "node:fs";
 import { promisify } from "node:util";
+import { codeOf } from "../../kernel/errors.ts";
 
 const syncAsync = promisify(fsync);
 const closeAsync = promisify(close);
@@ -13,7 +14,7 @@ export function openDirectory(path: string): number | null {
   try {
     return openSync(path, "r");
   } catch (cause) {
-    if (cause instanceof Error && "code" in cause && cause.code === "EACCES") return null;
+    if (codeOf(cause) === "EACCES") return null;
     throw cause;
   }
 }

@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { isMissing } from "../../kernel/errors.ts";
 import type { Ids } from "../../kernel/ids.ts";
 import { replaceSmallFile } from "./small-file.ts";
 
@@ -22,7 +23,7 @@ function read(path: string): string | null {
   try {
     text = readFileSync(path, "utf8").trim();
   } catch (cause) {
-    if (cause instanceof Error && "code" in cause && cause.code === "ENOENT") return null;
+    if (isMissing(cause)) return null;
     throw cause;
   }
   if (ID.test(text)) return text;

@@ -1,19 +1,20 @@
 import { closeSync, fsyncSync, openSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { codeOf } from "../../kernel/errors.ts";
 import { syncDirectorySync } from "./directory-names.ts";
 
 const OWNER_ONLY = 0o600;
 
 /**
- * Replaces a small file that its owner alone may read. Durable when it returns; a crash leaves the old file or the new one, never a
- * part, and at most a temporary file `PATH.PID.new` beside it, which an error (a full disk) does not leave.
+ * Replaces a small file, which by default its owner alone may read. Durable when it returns; a crash leaves the old file or the new
+ * one, never a part, and at most a temporary file `PATH.PID.new` beside it, which an error (a full disk) does not leave.
  */
-export function replaceSmallFile(path: string, content: string | Uint8Array): void {
+export function replaceSmallFile(path: string, content: string | Uint8Array, mode: number = OWNER_ONLY): void {
   const temporary = `${path}.${process.pid}.new`;
   // An earlier process with this id may have left one, and an existing file would keep its own mode.
   rmSync(temporary, { force: true });
   try {
-    writeSynced(temporary, content);
+    writeSynced(temporary, content, mode);
     renameSync(temporary, path);
   } catch (cause) {
     rmSync(temporary, { force: true });
@@ -22,8 +23,8 @@ export function replaceSmallFile(path: string, content: string | Uint8Array): vo
   syncDirectorySync(dirname(path));
 }
 
-function writeSynced(path: string, content: string | Uint8Array): void {
-  const descriptor = openSync(path, "wx", OWNER_ONLY);
+function writeSynced(path: string, content: string | Uint8Array, mode: number): void {
+  const descriptor = openSync(path, "wx", mode);
   try {
     writeFileSync(descriptor, content);
     fsyncSync(descriptor);
@@ -57,6 +58,6 @@ function hasEnded(pid: number): boolean {
     process.kill(pid, 0);
     return false;
   } catch (cause) {
-    return cause instanceof Error && "code" in cause && cause.code === "ESRCH";
+    return codeOf(cause) === "ESRCH";
   }
 }

@@ -1,6 +1,7 @@
+import { encodeCursor } from "../../../kernel/records/page-cursor.ts";
 import type { DatabaseFile, ReadCaller, SqlValue } from "../../db/index.ts";
 import type { EventCounts, EventPage, EventQuery, EventRank, FunnelStep } from "./model.ts";
-import { encodeCursor, pointsOf } from "./query-parameters.ts";
+import { pointsOf } from "./query-parameters.ts";
 
 // Parameters of all statements: ?1 and ?2 the range, ?3 the name, ?4 the user (empty if not filtered).
 const ALL_PARAMETERS = "parameters AS (SELECT ?1, ?2, ?3, ?4)";
@@ -58,7 +59,7 @@ export function createEventQueries(file: DatabaseFile) {
           // Serialised by the server from validated properties.
           properties: JSON.parse(properties) as EventPage["events"][number]["properties"],
         })),
-        cursor: hasMore && last !== undefined ? encodeCursor({ timestamp: last[1], id: last[0] }) : null,
+        cursor: hasMore && last !== undefined ? encodeCursor(last[1], last[0]) : null,
         hasMore,
       };
     },

@@ -1,7 +1,8 @@
 import { type Static, type TObject, Type } from "typebox";
 import { badField } from "../../../kernel/errors.ts";
+import { decodeCursor } from "../../../kernel/records/page-cursor.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../../kernel/time/duration.ts";
-import { isIsoDateTime, parseIsoDateTime } from "../../../kernel/time/iso-datetime.ts";
+import { momentOf } from "../../../kernel/time/iso-datetime.ts";
 import { ROUTE_AREAS, type RouteArea } from "../../http/route-area.ts";
 import {
   EVENT_NAME_LENGTH_MAX,
@@ -94,8 +95,12 @@ export function parseEventQuery(parameters: EventParameters, now: number): Event
   const steps = metric === "funnel" ? parseSteps(parameters.steps) : [];
   const range = parseTimeRange(parameters, now);
   if (metric === "timeSeries") checkPoints(range);
-  const after = cursor === undefined ? null : decodeCursor(cursor);
-  return { metric, range, steps, event, userId, limit, after };
+  return { metric, range, steps, event, userId, limit, after: cursor === undefined ? null : eventPlace(cursor) };
+}
+
+function eventPlace(cursor: string): EventPlace {
+  const [timestamp, id] = decodeCursor(cursor, 2);
+  return { timestamp, id };
 }
 
 const isName = (value: unknown): boolean =>
@@ -115,32 +120,13 @@ function parseSteps(text: string | undefined): string[] {
   throw badField("steps", "invalid_value", message);
 }
 
-export const encodeCursor = ({ timestamp, id }: EventPlace): string =>
-  Buffer.from(`${timestamp}.${id}`).toString("base64url");
-
-/** Decodes the cursor of a list of events. Errors: 400 for a text that no page returned. */
-export function decodeCursor(cursor: string): EventPlace {
-  const [, timestamp, id] = /^(-?\d{1,15})\.(\d{1,15})$/.exec(Buffer.from(cursor, "base64url").toString()) ?? [];
-  if (timestamp === undefined) throw badField("cursor", "invalid_value", "cursor must come from a previous page");
-  return { timestamp: Number(timestamp), id: Number(id) };
-}
-
 /** Parses the range of time. `end` defaults to one millisecond after now, so that it includes the current millisecond. */
 function parseTimeRange(parameters: RequestParameters | EventParameters, now: number): TimeRange {
   const { range = "24h", groupBy = "hour", start, end } = parameters;
-  const endMs = end === undefined ? now + 1 : parseMoment("end", end);
-  const startMs = start === undefined ? endMs - RANGES[range] : parseMoment("start", start);
+  const endMs = end === undefined ? now + 1 : momentOf("end", end);
+  const startMs = start === undefined ? endMs - RANGES[range] : momentOf("start", start);
   if (startMs >= endMs) throw badField("start", "invalid_value", "start must be before end");
   return { startMs, endMs, stepMs: GROUPS[groupBy] };
-}
-
-/** Parses a time to milliseconds since 1970, from the same or from ISO 8601, in UTC if it has no time zone. */
-function parseMoment(name: string, value: string): number {
-  if (/^\d{1,15}$/.test(value)) return Number(value);
-  const moment = isIsoDateTime(value) ? parseIsoDateTime(value) : Number.NaN;
-  if (!Number.isNaN(moment)) return moment;
-  const message = `${name} must be milliseconds since 1970 or an ISO 8601 time, got "${value}"`;
-  throw badField(name, "invalid_value", message);
 }
 
 /** Returns the first point of a series, at or before the start, and the last one, before the end. */

@@ -1,6 +1,7 @@
 import type { Clock } from "../../../kernel/clock.ts";
 import { unreachable } from "../../../kernel/errors.ts";
 import type { MaybePromise } from "../../../kernel/maybe-promise.ts";
+import { decodeCursor, encodeCursor } from "../../../kernel/records/page-cursor.ts";
 import { Scheduler } from "../../../kernel/time/scheduler.ts";
 import type { Principal } from "../../access/principal.ts";
 import type { ReadCaller } from "../../db/index.ts";
@@ -9,9 +10,7 @@ import { percentilesOf } from "./latency-buckets.ts";
 import { LIST_LIMIT_DEFAULT, TARGETS_MAX, TOP_ITEMS_MAX } from "./limits.ts";
 import type { EventQuery, RequestQuery, SlowRequestPage, TrackedEvent } from "./model.ts";
 import {
-  decodeCursor,
   type EventParameters,
-  encodeCursor,
   parseEventQuery,
   parseRequestQuery,
   type RequestParameters,
@@ -60,11 +59,11 @@ export function createAnalyticsService(deps: {
       { limit = LIST_LIMIT_DEFAULT, cursor }: SlowParameters,
       caller: ReadCaller,
     ): Promise<SlowRequestPage> {
-      const before = cursor === undefined ? null : decodeCursor(cursor).id;
+      const before = cursor === undefined ? null : decodeCursor(cursor, 1)[0];
       await flush();
       const now = clock.now();
       const { requests, next } = await slow.page({ limit, before, now }, caller);
-      return { requests, cursor: next === null ? null : encodeCursor({ timestamp: 0, id: next }) };
+      return { requests, cursor: next === null ? null : encodeCursor(next) };
     },
   };
 }

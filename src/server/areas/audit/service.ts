@@ -1,6 +1,6 @@
 import { type Static, type TObject, Type } from "typebox";
-import { badField } from "../../../kernel/errors.ts";
-import { isIsoDateTime, parseIsoDateTime } from "../../../kernel/time/iso-datetime.ts";
+import { decodeCursor, encodeCursor } from "../../../kernel/records/page-cursor.ts";
+import { momentOf } from "../../../kernel/time/iso-datetime.ts";
 import type { ReadCaller } from "../../db/index.ts";
 import { FILTER_LENGTH_MAX, PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX } from "./limits.ts";
 import type { AuditPlace, AuditStore, ShownEntry } from "./store.ts";
@@ -27,30 +27,19 @@ export interface AuditService {
 export function createAuditService(deps: { store: () => AuditStore | null; flush: () => Promise<void> }): AuditService {
   return {
     async list({ actor = null, action = null, target = null, after, limit = PAGE_LIMIT_DEFAULT, cursor }, caller) {
-      const from = after === undefined ? null : parseMoment(after);
-      const before = cursor === undefined ? null : decodeCursor(cursor);
+      const from = after === undefined ? null : momentOf("after", after);
+      const before = cursor === undefined ? null : auditPlace(cursor);
       await deps.flush();
       const store = deps.store();
       if (store === null) return { entries: [], cursor: null };
       const query = { actor, action, target, after: from, before, limit };
       const { entries, next } = await store.page(query, caller);
-      return { entries, cursor: next === null ? null : encodeCursor(next) };
+      return { entries, cursor: next === null ? null : encodeCursor(next.batch, next.index) };
     },
   };
 }
 
-const encodeCursor = ({ batch, index }: AuditPlace): string => Buffer.from(`${batch}.${index}`).toString("base64url");
-
-function decodeCursor(cursor: string): AuditPlace {
-  const [, batch, index] = /^(\d{1,15})\.(\d{1,9})$/.exec(Buffer.from(cursor, "base64url").toString()) ?? [];
-  if (batch === undefined) throw badField("cursor", "invalid_value", "cursor must come from a previous page");
-  return { batch: Number(batch), index: Number(index) };
-}
-
-function parseMoment(text: string): number {
-  if (/^\d{1,15}$/.test(text)) return Number(text);
-  const moment = isIsoDateTime(text) ? parseIsoDateTime(text) : Number.NaN;
-  if (!Number.isNaN(moment)) return moment;
-  const message = `after must be milliseconds since 1970 or an ISO 8601 time, got "${text}"`;
-  throw badField("after", "invalid_value", message);
+function auditPlace(cursor: string): AuditPlace {
+  const [batch, index] = decodeCursor(cursor, 2);
+  return { batch, index };
 }

@@ -1,5 +1,6 @@
 import { type Dirent, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { isMissing } from "../../../kernel/errors.ts";
 
 /** The files of a data directory that concern backups. schema/STORAGE.md describes all of them. */
 
@@ -126,9 +127,3 @@ function entriesOf(path: string): Dirent[] {
     throw cause;
   }
 }
-
-/** Whether an error has this code. */
-export const hasCode = (cause: unknown, code: string): boolean =>
-  cause instanceof Error && "code" in cause && cause.code === code;
-
-export const isMissing = (cause: unknown): boolean => hasCode(cause, "ENOENT");

@@ -25,8 +25,8 @@ export const NAMES_SHOWN_MAX = 5;
 /** Damages of one database that a verification names. */
 export const DAMAGES_SHOWN_MAX = 5;
 
-/** Maximum bytes of a scheduled backup's output: its result, or its error. */
-export const CHILD_OUTPUT_MAX_BYTES = 16 * 1024;
+/** Maximum characters of a scheduled backup's output: its result, or its error. */
+export const CHILD_OUTPUT_MAX_CHARS = 16 * 1024;
 /** Delay between SIGTERM and SIGKILL for a running backup. */
 export const CHILD_STOP_TIMEOUT_MS = 10 * SECOND_MS;
 /** Maximum files examined at a destination. */

@@ -1,9 +1,9 @@
 import { accessSync, existsSync, constants as fsConstants, statSync } from "node:fs";
 import { statfs } from "node:fs/promises";
 import { join } from "node:path";
-import { reasonOf } from "../../../kernel/errors.ts";
+import { isMissing, reasonOf } from "../../../kernel/errors.ts";
 import { layoutOf } from "../../areas/backup/archive/verify.ts";
-import { isMissing, RESTORE_FOLDER, SECRETS_FILE, scanFiles } from "../../areas/backup/layout.ts";
+import { RESTORE_FOLDER, SECRETS_FILE, scanFiles } from "../../areas/backup/layout.ts";
 import { DISK_FREE_MIN_BYTES } from "../../areas/system/limits.ts";
 import { unsafeFileSystems } from "../../disk/file-system.ts";
 import { checkStorage } from "./orphans.ts";

@@ -2,8 +2,8 @@ import { readdirSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { basename, dirname, extname, join, resolve } from "node:path";
 import { systemClock } from "../../../kernel/clock.ts";
 import { reasonOf } from "../../../kernel/errors.ts";
-import { ownCommand } from "../../../kernel/process/own-command.ts";
 import { type ConfigFile, noteStarted, putBackFailedEdit, type Tried } from "../../areas/config-editor/index.ts";
+import { runOwnJob } from "../../db/processes/own-job.ts";
 import { PREVIEW_MAX_MS, PREVIEW_OUTPUT_CHARACTERS } from "../limits.ts";
 import { printNote } from "../output.ts";
 import { PREVIEW_JOB_COMMAND, type PreviewJob } from "./protocol.ts";
@@ -57,37 +57,16 @@ async function tryText({
   }
 }
 
-/** Runs a preview in a process that is killed after its deadline. */
+/** Runs a preview in a process that is killed after its deadline. Its answer is the last line: the config may print others. */
 async function runPreview(job: PreviewJob): Promise<Tried> {
-  const child = Bun.spawn([...ownCommand(), PREVIEW_JOB_COMMAND], {
-    env: { ...process.env, BUN_FEATURE_FLAG_NO_ORPHANS: "1" },
-    stdin: Buffer.from(JSON.stringify(job)),
-    stdout: "pipe",
-    stderr: "ignore",
-    timeout: PREVIEW_MAX_MS,
-    killSignal: "SIGKILL",
-  });
-  // The answer is the last line: the config may print others.
-  const output = await endOf(child.stdout);
-  await child.exited;
-  const line = output.trimEnd().split("\n").at(-1) ?? "";
+  const bounds = { outputMax: PREVIEW_OUTPUT_CHARACTERS, timeoutMs: PREVIEW_MAX_MS };
+  const { output, isLate } = await runOwnJob({ command: PREVIEW_JOB_COMMAND, job, clock: systemClock, ...bounds });
   try {
-    return JSON.parse(line) as Tried;
+    return JSON.parse(output.trimEnd().split("\n").at(-1) ?? "") as Tried;
   } catch {
-    const why = child.signalCode === null ? "ended without an answer" : `is not loaded after ${PREVIEW_MAX_MS} ms`;
+    const why = isLate ? `is not loaded after ${PREVIEW_MAX_MS} ms` : "ended without an answer";
     return { problems: [{ path: "", message: `the config ${why}` }], data: null };
   }
-}
-
-/** Reads the end of an output: a config may print without end. */
-async function endOf(stream: ReadableStream<Uint8Array>): Promise<string> {
-  const decoder = new TextDecoder();
-  let text = "";
-  for await (const chunk of stream) {
-    text += decoder.decode(chunk, { stream: true });
-    if (text.length > 2 * PREVIEW_OUTPUT_CHARACTERS) text = text.slice(-PREVIEW_OUTPUT_CHARACTERS);
-  }
-  return text;
 }
 
 /** Names the config's own file in messages, in place of the one that was tried. */

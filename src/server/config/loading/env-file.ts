@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { parseEnv } from "node:util";
-import { reasonOf } from "../../../kernel/errors.ts";
+import { codeOf, reasonOf } from "../../../kernel/errors.ts";
 import { ConfigError } from "../problems.ts";
 import { ownProduct } from "./product.ts";
 
@@ -24,7 +24,7 @@ export function loadEnvFile(file: string, environment: Record<string, string | u
   try {
     text = readFileSync(file, "utf8");
   } catch (cause) {
-    if (cause instanceof Error && "code" in cause && (cause.code === "ENOENT" || cause.code === "ENOTDIR")) return;
+    if (/^ENO(?:ENT|TDIR)$/.test(codeOf(cause))) return;
     throw new ConfigError(`The variables of ${file} cannot be read: ${reasonOf(cause)}`, [], cause);
   }
   for (const [name, value] of Object.entries(parseEnv(text))) environment[name] ??= value;

@@ -1,5 +1,6 @@
 import fs from "node:fs";
 import type { Clock } from "../../../kernel/clock.ts";
+import { codeOf } from "../../../kernel/errors.ts";
 import {
   DESCRIPTORS_COMFORTABLE,
   DESCRIPTORS_PER_FILE,
@@ -76,7 +77,7 @@ function lacksDescriptors(): boolean {
     while (probes.length < TAKEN_BY_OPENING) probes.push(fs.openSync("/dev/null", "r"));
     return false;
   } catch (error) {
-    return error instanceof Error && "code" in error && /^(EMFILE|ENFILE)$/.test(String(error.code));
+    return /^(EMFILE|ENFILE)$/.test(codeOf(error));
   } finally {
     for (const probe of probes) fs.closeSync(probe);
   }

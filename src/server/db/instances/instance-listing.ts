@@ -2,12 +2,11 @@ import type { Stats } from "node:fs";
 import { opendir, realpath, rm, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { tablesLayout } from "../../../../schema/migrations/index.ts";
+import { isMissing } from "../../../kernel/errors.ts";
 import { isoTime } from "../../../kernel/time/iso-datetime.ts";
 import { syncDirectory } from "../../disk/directory-names.ts";
 
 const ENDING = ".db";
-const isMissing = (cause: unknown): boolean => cause instanceof Error && "code" in cause && cause.code === "ENOENT";
-
 export interface InstanceFacts {
   id: string;
   /** Size on disk, including the WAL. */

@@ -1,4 +1,5 @@
 import type { Database } from "bun:sqlite";
+import { codeOf } from "../../../kernel/errors.ts";
 import { instantOf } from "../../../kernel/time/iso-datetime.ts";
 import { quoteIdentifier as quote } from "../identifiers.ts";
 import { NAMED_RECORDS_MAX, REWRITTEN_AT_ONCE } from "../limits.ts";
@@ -154,8 +155,7 @@ class Rewriting {
   }
 }
 
-const isConstraint = (cause: unknown): boolean =>
-  cause instanceof Error && "code" in cause && String(cause.code).startsWith("SQLITE_CONSTRAINT");
+const isConstraint = (cause: unknown): boolean => codeOf(cause).startsWith("SQLITE_CONSTRAINT");
 
 function referringTo(field: Field, tables: readonly DeclaredTable[]): Field[] {
   const found: Field[] = [];

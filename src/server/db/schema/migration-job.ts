@@ -1,6 +1,6 @@
 import { Database } from "bun:sqlite";
 import { systemClock } from "../../../kernel/clock.ts";
-import { reasonOf } from "../../../kernel/errors.ts";
+import { codeOf, reasonOf } from "../../../kernel/errors.ts";
 import { systemIds } from "../../../kernel/ids.ts";
 import { BUSY_TIMEOUT_MS, CACHE_KIB } from "../limits.ts";
 import { serveJobs } from "../processes/program.ts";
@@ -33,6 +33,6 @@ function migrate({ path, tables, options, place }: MigrationRequest): FormerDate
 function failureOf(cause: unknown): MigrationFailure {
   if (cause instanceof SchemaMismatch) return { kind: "mismatch", problems: cause.problems };
   if (cause instanceof MigrationFailed) return { kind: "failed", message: cause.message };
-  const code = cause instanceof Error && "code" in cause ? String(cause.code) : "";
+  const code = codeOf(cause);
   return { kind: "file", message: reasonOf(cause), code };
 }

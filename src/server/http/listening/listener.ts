@@ -1,6 +1,7 @@
 import http from "node:http";
 import type { AnyElysia } from "elysia";
 import type { Clock } from "../../../kernel/clock.ts";
+import { codeOf } from "../../../kernel/errors.ts";
 import { createSocketServer, type SocketHandler } from "../../sockets/socket-server.ts";
 import { HEADERS_MAX_BYTES, IDLE_TIMEOUT_SECONDS, REQUEST_MAX_BYTES } from "../limits.ts";
 import { Shedding } from "../workers/shedding.ts";
@@ -172,7 +173,7 @@ function requireFree(hostname: string, port: number): void {
 
 /** Describes a listen error with the address and the reason, which system errors lack. */
 function listenError(cause: unknown, host: string, port: number): Error {
-  const code = cause instanceof Error && "code" in cause ? String(cause.code) : "";
+  const code = codeOf(cause);
   const reason = LISTEN_REASONS[code] ?? "it is not an address of this machine";
   return Object.assign(new Error(`cannot listen on ${host}, port ${port}: ${reason} (${code})`, { cause }), { code });
 }

@@ -1,6 +1,7 @@
-import { AppError, badField, conflict, forbidden } from "../../../kernel/errors.ts";
+import { AppError, conflict, forbidden } from "../../../kernel/errors.ts";
 import type { JsonValue } from "../../../kernel/json/json.ts";
 import type { MaybePromise } from "../../../kernel/maybe-promise.ts";
+import { decodeCursor, encodeCursor } from "../../../kernel/records/page-cursor.ts";
 import type { Scheduler } from "../../../kernel/time/scheduler.ts";
 import { actorOf, type Principal } from "../../access/principal.ts";
 import { requireAnyServiceKey } from "../../access/service-key-right.ts";
@@ -48,7 +49,7 @@ export function createJobsService(deps: {
       const listing = {
         names: name === undefined ? names : [name],
         state,
-        before: cursor === undefined ? null : decodeCursor(cursor),
+        before: cursor === undefined ? null : decodeCursor(cursor, 1)[0],
         limit: Math.min(limit, LIST_LIMIT_MAX),
       };
       return turns.soon(() => {
@@ -159,12 +160,3 @@ const stillRuns = (id: string): AppError =>
   conflict(
     `The job ${JSON.stringify(id)} cannot be retried yet: its earlier run has not ended, although its signal was aborted`,
   );
-
-const encodeCursor = (seq: number): string => Buffer.from(String(seq)).toString("base64url");
-
-/** Parses a cursor. Errors: 400 for a text that `encodeCursor` did not make. */
-function decodeCursor(cursor: string): number {
-  const seq = Number(Buffer.from(cursor, "base64url").toString());
-  if (Number.isSafeInteger(seq) && seq > 0 && encodeCursor(seq) === cursor) return seq;
-  throw badField("cursor", "invalid_value", "cursor must be one that a list has returned");
-}

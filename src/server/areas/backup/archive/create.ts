@@ -3,12 +3,12 @@ import { createWriteStream, existsSync, renameSync, rmSync, statSync } from "nod
 import { dirname, join, resolve } from "node:path";
 import { pipeline } from "node:stream/promises";
 import type { Clock } from "../../../../kernel/clock.ts";
-import { reasonOf } from "../../../../kernel/errors.ts";
+import { isMissing, reasonOf } from "../../../../kernel/errors.ts";
 import { VERSION } from "../../../../kernel/version.ts";
 import { holdRemovals, isEmptyFile } from "../../../db/index.ts";
 import { syncDirectorySync } from "../../../disk/directory-names.ts";
 import { reopenJobs } from "../../../jobs/reopening.ts";
-import { AUDIT_FILE, isMissing, JOBS_FILE, SYSTEM_FILE, scanFiles } from "../layout.ts";
+import { AUDIT_FILE, JOBS_FILE, SYSTEM_FILE, scanFiles } from "../layout.ts";
 import { NAMES_SHOWN_MAX } from "../limits.ts";
 import { type ArchiveHeader, BackupError, type BackupSummary, type FileFacts } from "../types.ts";
 import { claimWorkFolder, requireWhole, type WorkFolder } from "../work-folder.ts";

@@ -5,9 +5,9 @@ import { pipeline, Readable } from "node:stream";
 import { promisify } from "node:util";
 import { createZstdDecompress } from "node:zlib";
 import { createTarDecoder, type ParsedTarEntry } from "modern-tar";
-import { reasonOf } from "../../../../kernel/errors.ts";
+import { codeOf, reasonOf } from "../../../../kernel/errors.ts";
 import { isJsonObject } from "../../../../kernel/json/json.ts";
-import { hasCode, isKept } from "../layout.ts";
+import { isKept } from "../layout.ts";
 import { CHUNK_BYTES, HEADER_MAX_BYTES, MANIFEST_LINE_MAX_BYTES, SYNCS_AT_ONCE_MAX } from "../limits.ts";
 import { type ArchiveHeader, BackupError, type FileFacts } from "../types.ts";
 import { ARCHIVE_VERSION, HEADER_ENTRY, MANIFEST_ENTRY } from "./archive.ts";
@@ -56,7 +56,7 @@ async function unpackEntries(unpacking: Unpacking & { writer: FileWriter }): Pro
     } else {
       if (!isKept(entry.name)) throw new BackupError(`${file} contains "${entry.name}", which no data directory has`);
       const written = await writer.write(join(folder, entry.name), chunksOf(file, body, signal)).catch((cause) => {
-        throw hasCode(cause, "EEXIST") ? damaged(file, `it contains ${entry.name} twice`) : cause;
+        throw codeOf(cause) === "EEXIST" ? damaged(file, `it contains ${entry.name} twice`) : cause;
       });
       facts.add({ path: entry.name, ...written });
     }

@@ -1,6 +1,6 @@
 import type { Clock } from "../../../../kernel/clock.ts";
-import { ownCommand } from "../../../../kernel/process/own-command.ts";
-import { CHILD_OUTPUT_MAX_BYTES, CHILD_STOP_TIMEOUT_MS } from "../limits.ts";
+import { runOwnJob } from "../../../db/processes/own-job.ts";
+import { CHILD_OUTPUT_MAX_CHARS, CHILD_STOP_TIMEOUT_MS } from "../limits.ts";
 import { BackupError } from "../types.ts";
 import type { BackupJob, BackupResult, VerifyJob } from "./job.ts";
 
@@ -13,43 +13,11 @@ export type RunBackupJob = RunJob<BackupJob, BackupResult>;
 
 /** Runs jobs in processes of their own, because copying a database blocks its thread. */
 export function createJobProcess<Job extends BackupJob | VerifyJob, Result>(clock: Clock): RunJob<Job, Result> {
+  const bounds = { outputMax: CHILD_OUTPUT_MAX_CHARS, stopMs: CHILD_STOP_TIMEOUT_MS };
   return async (job, signal) => {
-    const child = Bun.spawn([...ownCommand(), BACKUP_JOB_COMMAND], {
-      // The process ends with the server, even if the server is killed.
-      env: { ...process.env, BUN_FEATURE_FLAG_NO_ORPHANS: "1" },
-      stdin: Buffer.from(JSON.stringify(job)),
-      stdout: "pipe",
-      stderr: "pipe",
-    });
-    const stop = stopper(child, clock);
-    signal.addEventListener("abort", stop.now, { once: true });
-    if (signal.aborted) stop.now();
-    const [output, errors, code] = await Promise.all([endOf(child.stdout), endOf(child.stderr), child.exited]);
-    signal.removeEventListener("abort", stop.now);
-    stop.cancel();
-    if (code !== 0) throw new BackupError(errors.trim().replace(/^platform: /, "") || `it ended with ${code}`);
+    const { output, problem } = await runOwnJob({ command: BACKUP_JOB_COMMAND, job, signal, clock, ...bounds });
+    if (problem !== null) throw new BackupError(problem);
     // Written by the job command.
     return JSON.parse(output) as Result;
   };
-}
-
-/** Sends SIGTERM first, so that the process can remove its files. */
-function stopper(child: Bun.Subprocess, clock: Clock): { now(): void; cancel(): void } {
-  let cancel = () => {};
-  return {
-    now() {
-      child.kill("SIGTERM");
-      cancel = clock.after(CHILD_STOP_TIMEOUT_MS, () => child.kill("SIGKILL"));
-    },
-    cancel: () => cancel(),
-  };
-}
-
-async function endOf(stream: ReadableStream<Uint8Array>): Promise<string> {
-  const decoder = new TextDecoder();
-  let text = "";
-  for await (const chunk of stream) {
-    text = (text + decoder.decode(chunk, { stream: true })).slice(-CHILD_OUTPUT_MAX_BYTES);
-  }
-  return text;
 }

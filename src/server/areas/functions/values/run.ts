@@ -1,5 +1,6 @@
 import { TypeBoxError } from "@sinclair/typebox";
 import type { FieldCode } from "../../../../kernel/errors.ts";
+import { codeOf } from "../../../../kernel/errors.ts";
 import { FAULTS_MAX } from "../limits.ts";
 import type { Schema } from "./schema.ts";
 
@@ -110,5 +111,5 @@ export class Run {
 /** Whether Elysia or TypeBox refused a value. */
 function isOfSchema(cause: unknown): boolean {
   if (cause instanceof TypeBoxError) return true;
-  return cause instanceof Error && "code" in cause && cause.code === "VALIDATION";
+  return codeOf(cause) === "VALIDATION";
 }

@@ -1,3 +1,4 @@
+import { codeOf } from "../../../../kernel/errors.ts";
 import type { Logger } from "../../../../kernel/logger.ts";
 import { SECOND_MS } from "../../../../kernel/time/duration.ts";
 import type { Provider } from "../message.ts";
@@ -27,8 +28,7 @@ const UNREACHABLE: ReadonlySet<string> = new Set([
 ]);
 
 /** Whether a call failed because the service could not be reached. */
-export const isUnreachable = (cause: unknown): boolean =>
-  cause instanceof Error && "code" in cause && UNREACHABLE.has(String(cause.code));
+export const isUnreachable = (cause: unknown): boolean => UNREACHABLE.has(codeOf(cause));
 
 /** Returns `Retry-After`, in seconds or as a date, as milliseconds from now; null if absent or invalid. */
 export function retryAfterMs(headers: Headers, nowMs: number): number | null {

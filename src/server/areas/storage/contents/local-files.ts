@@ -2,7 +2,7 @@ import { accessSync, close, constants, fdatasync, mkdirSync, open, rename, statS
 import { mkdir, readdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
-import { AppError, insufficientStorage, isDiskFull } from "../../../../kernel/errors.ts";
+import { AppError, codeOf, insufficientStorage, isDiskFull } from "../../../../kernel/errors.ts";
 import { syncDirectory } from "../../../disk/directory-names.ts";
 import { WRITE_BUFFER_BYTES } from "../limits.ts";
 import type { FileStore, IncomingFile } from "../model/types.ts";
@@ -186,8 +186,6 @@ async function guarded<T>(work: Promise<T>): Promise<T> {
     throw isDiskFull(cause) ? insufficientStorage(cause) : cause;
   }
 }
-
-const codeOf = (cause: unknown): unknown => (cause instanceof Error && "code" in cause ? cause.code : null);
 
 /**
  * Shares disk syncs among concurrent callers, one at a time. Callers that arrive while a sync runs share the next: only a

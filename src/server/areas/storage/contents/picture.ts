@@ -1,4 +1,4 @@
-import { AppError, tooLarge, unsupportedMediaType } from "../../../../kernel/errors.ts";
+import { AppError, codeOf, isMissing, tooLarge, unsupportedMediaType } from "../../../../kernel/errors.ts";
 import { PIXELS_PER_MEGAPIXEL, THUMB_SOURCE_SCANS_MAX, THUMB_SOURCE_SIDE_MAX } from "../limits.ts";
 
 export interface PictureSize {
@@ -32,7 +32,7 @@ export async function scaled(source: Buffer, { width, height }: PictureSize, pix
     return await whole.resize(width, height, { fit: "inside", withoutEnlargement: true }).webp().bytes();
   } catch (cause) {
     if (cause instanceof AppError) throw cause;
-    const code = cause instanceof Error && "code" in cause ? String(cause.code) : "";
+    const code = codeOf(cause);
     if (code === "ERR_IMAGE_TOO_MANY_PIXELS") throw tooMany();
     if (!code.startsWith("ERR_IMAGE")) throw cause;
     throw unsupportedMediaType("This file is not a picture that a thumbnail can be made of");
@@ -58,7 +58,7 @@ export async function isWholeWebp(path: string): Promise<boolean> {
     if (head.byteLength < RIFF_HEAD_BYTES) return false;
     return isWebp(head) && head.readUInt32LE(4) + 8 === file.size;
   } catch (cause) {
-    if (cause instanceof Error && "code" in cause && cause.code === "ENOENT") return false;
+    if (isMissing(cause)) return false;
     throw cause;
   }
 }

@@ -1,6 +1,6 @@
 import { mkdir, open, readFile, rename } from "node:fs/promises";
 import { dirname } from "node:path";
-import { AppError, insufficientStorage, isDiskFull } from "../../../../kernel/errors.ts";
+import { AppError, insufficientStorage, isDiskFull, isMissing } from "../../../../kernel/errors.ts";
 import { serveJobs } from "../../../db/processes/program.ts";
 import { THUMB_PROCESSOR_CHECK_MS } from "../limits.ts";
 import { bytesMissing } from "./local-files.ts";
@@ -69,7 +69,7 @@ async function readSource(path: string): Promise<Buffer> {
   try {
     return await readFile(path);
   } catch (cause) {
-    if (cause instanceof Error && "code" in cause && cause.code === "ENOENT") throw bytesMissing();
+    if (isMissing(cause)) throw bytesMissing();
     throw cause;
   }
 }

@@ -1,5 +1,6 @@
 import { chownSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { isMissing } from "../../../../kernel/errors.ts";
 import { isJsonObject } from "../../../../kernel/json/json.ts";
 import { replaceSmallFile } from "../../../disk/small-file.ts";
 import { type CertificatePair, splitPem } from "../certificate.ts";
@@ -151,7 +152,7 @@ function read(path: string): string | null {
   try {
     return readFileSync(path, "utf8");
   } catch (cause) {
-    if (cause instanceof Error && "code" in cause && cause.code === "ENOENT") return null;
+    if (isMissing(cause)) return null;
     throw cause;
   }
 }

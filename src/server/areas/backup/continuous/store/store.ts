@@ -17,11 +17,10 @@ import { dirname, join } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { Clock } from "../../../../../kernel/clock.ts";
-import { reasonOf } from "../../../../../kernel/errors.ts";
+import { codeOf, isMissing, reasonOf } from "../../../../../kernel/errors.ts";
 import type { BackupsPlace, ObjectStore } from "../../../../config/types.ts";
 import { syncDirectorySync } from "../../../../disk/directory-names.ts";
 import { S3Bucket, type S3Page } from "../../../../http/outgoing/object-store.ts";
-import { isMissing } from "../../layout.ts";
 import { S3_LIST_KEYS, S3_PART_BYTES, S3_PARTS_AT_ONCE, S3_RETRIES } from "../../limits.ts";
 import { BackupError } from "../../types.ts";
 
@@ -206,7 +205,6 @@ function createObjectStore(store: ObjectStore, clock: Clock): Store {
   };
 }
 
-const codeOf = (cause: unknown): unknown => (cause instanceof Error && "code" in cause ? cause.code : null);
 const isNoSuchKey = (cause: unknown): boolean => codeOf(cause) === "NoSuchKey";
 
 const failed = (cause: unknown): BackupError =>
