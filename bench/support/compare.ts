@@ -1,5 +1,6 @@
 import type { Load, LoadResult } from "./load.ts";
 import { runLoad } from "./load.ts";
+import { processorTime } from "./processor-time.ts";
 import type { Bench, Result } from "./section.ts";
 import { median, milliseconds, perSecond } from "./statistics.ts";
 
@@ -17,30 +18,47 @@ function middle(results: readonly LoadResult[]): LoadResult {
 
 /**
  * Measures the platform and its floor alternately, so that a machine that slows down affects both. Returns the medians of five
- * rounds of three seconds. `targetRatio` is the minimum share of the floor's requests.
+ * rounds of three seconds. `targetRatio` is the minimum share of the floor's requests. `pid`: the server of both, whose processor time
+ * for one request decides instead of the rates, since a busy machine changes it least.
  */
 export async function compare(
   bench: Bench,
-  options: { name: string; platform: Load; floor: Load; targetRatio: number },
+  options: { name: string; platform: Load; floor: Load; targetRatio: number; pid?: number },
 ): Promise<Result> {
   bench.note(options.name);
+  const { pid, targetRatio } = options;
   const directory = bench.directory("load");
+  const micros = { own: [] as number[], floor: [] as number[] };
+  const timed = async (load: Load, into: number[]): Promise<LoadResult> => {
+    let before = 0;
+    const onWarm = () => {
+      before = pid === undefined ? 0 : processorTime(pid);
+    };
+    const result = await runLoad(load, { seconds: ROUND_S, directory, onWarm });
+    if (pid !== undefined) into.push((processorTime(pid) - before) / result.requests);
+    return result;
+  };
   const own: LoadResult[] = [];
   const floor: LoadResult[] = [];
   for (let round = 0; round < ROUNDS; round++) {
-    own.push(await runLoad(options.platform, { seconds: ROUND_S, directory }));
-    floor.push(await runLoad(options.floor, { seconds: ROUND_S, directory }));
+    own.push(await timed(options.platform, micros.own));
+    floor.push(await timed(options.floor, micros.floor));
   }
   const [measured, least] = [middle(own), middle(floor)];
-  const ratio = measured.requestsPerSecond / least.requestsPerSecond;
+  const ratio =
+    pid === undefined
+      ? measured.requestsPerSecond / least.requestsPerSecond
+      : median(micros.floor) / median(micros.own);
+  const text = ({ requestsPerSecond }: LoadResult, taken: readonly number[]) =>
+    [...(taken.length === 0 ? [] : [`${median(taken).toFixed(0)} µs`]), perSecond(requestsPerSecond)].join(", ");
   return {
     name: options.name,
-    measured: perSecond(measured.requestsPerSecond),
+    measured: text(measured, micros.own),
     p50: milliseconds(measured.p50Ms),
     p99: milliseconds(measured.p99Ms),
-    floor: perSecond(least.requestsPerSecond),
+    floor: text(least, micros.floor),
     ratio,
-    target: `≥ ${options.targetRatio} of the floor`,
-    isMet: ratio >= options.targetRatio,
+    target: pid === undefined ? `≥ ${targetRatio} of the floor` : `floor / own ≥ ${targetRatio}`,
+    isMet: ratio >= targetRatio,
   };
 }

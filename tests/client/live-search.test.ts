@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, spyOn, test } from "bun:test";
 import { type Client, clientOf, createContext } from "../../src/client/client.ts";
+import { field, some } from "../../src/client/index.ts";
 import { memoryStore } from "../../src/client/store.ts";
 import type { JsonObject } from "../../src/kernel/json/json.ts";
 import { type TestPlatform, testPlatform } from "../support/platform.ts";
@@ -28,6 +29,13 @@ const CONFIG = `{
       access: { read: (auth) => auth !== null && [["owner", "==", auth.id]] },
     },
     plain: { schema: { title: { type: "string" } }, access: { read: true } },
+    members: {
+      schema: { topic: { type: "string" }, userId: { type: "string" } }, indexes: [{ fields: ["topic", "userId"] }], access: { read: true },
+    },
+    shared: {
+      schema: { title: { type: "string" }, topic: { type: "string" } }, fts: ["title"], indexes: [{ fields: ["topic"] }],
+      access: { read: (auth) => [{ some: { table: "members", where: [["topic", "==", { field: "topic" }], ["userId", "==", auth?.id ?? ""]] } }] },
+    },
   } } },
 }`;
 
@@ -233,6 +241,37 @@ test("[TC143] hidden records stay hidden, and rights that end leave nothing", ()
     broken.subscribe(() => {});
     await until("a table without a search says so", () => broken.status === "error");
     expect(broken.error).toMatchObject({ status: 400 });
+  }));
+
+test("[TC143] a live search follows the relations of its rule, and those of its own conditions", () =>
+  visit(async ({ client }) => {
+    await put("shared", { id: "l1", title: "lynx lynx", topic: "woods" });
+    await put("shared", { id: "l2", title: "lynx", topic: "rocks" });
+    await put("notes", { id: "l3", title: "lynx", topic: "woods" });
+    await put("members", { id: "w", topic: "woods", userId: "somebody" });
+    const live = client.db("shared").table("shared").search("lynx").live();
+    const asked = client
+      .db("shared")
+      .table("notes")
+      .where(
+        some("members", [
+          ["topic", "==", field("topic")],
+          ["userId", "==", user.id],
+        ]),
+      )
+      .search("lynx")
+      .live();
+    for (const one of [live, asked]) one.subscribe(() => {});
+    await until("both are live", () => live.status === "live" && asked.status === "live");
+    expect([ids(live), ids(asked)]).toEqual([[], []]);
+    await put("members", { id: "w", userId: user.id });
+    await untilIds("who comes in finds it", live, ["l1"]);
+    await untilIds("what the condition asks for is there", asked, ["l3"]);
+    await put("members", { id: "r", topic: "rocks", userId: user.id });
+    await untilIds("the better match is first", live, ["l1", "l2"]);
+    await remove("members", "w");
+    await untilIds("who is put out finds no more", live, ["l2"]);
+    await untilIds("nothing meets the condition", asked, []);
   }));
 
 test("[TC143] what changed while the connection was lost is there afterwards", () =>

@@ -488,6 +488,47 @@ test("[TB732] a form with an idempotency key is carried out once", async () => {
   expect(found.body.total).toBe(1);
 });
 
+test("[TB732] so is a form of an update or an upsert, while others come and after its record is gone; a refused one may come again", async () => {
+  const open = "/api/db/shared/tables/open";
+  const send = (key: string, path: string, content: string, record: unknown, method = "POST") =>
+    sendForm<{ id: string; picture: RecordFile }>(ann, path, {
+      ...{ method, record, files: [text("picture", content)], headers: { "idempotency-key": key } },
+    });
+  const replayed = (answer: { status: number; headers: Headers }) => [
+    answer.status,
+    answer.headers.get("idempotent-replay"),
+  ];
+  const { body: made } = await send("forms-1", open, "one", { name: "forms" });
+  const row = `${open}/${made.id}`;
+  for (const [key, path, method, status] of [
+    ["forms-2", row, "PATCH", 200],
+    ["forms-3", `${open}?upsert=true`, "POST", 200],
+  ] as const) {
+    const record = { ...(method === "POST" ? { id: made.id } : {}), name: key };
+    const first = await send(key, path, key, record, method);
+    expect([first.status, first.headers.get("idempotent-replay")]).toEqual([status, null]);
+    const again = await send(key, path, key, record, method);
+    expect([...replayed(again), again.body]).toEqual([status, "true", first.body]);
+    expect((await send(key, path, "other", record, method)).status).toBe(422);
+    expect(await textOf(ann, first.body.picture.url)).toBe(key);
+  }
+  const atOnce = await Promise.all([1, 2, 3].map(() => send("forms-4", open, "at once", { name: "at once" })));
+  expect(
+    atOnce.filter(({ headers, status }) => status === 201 && headers.get("idempotent-replay") === null).length,
+  ).toBe(1);
+  expect(atOnce.every(({ status }) => status === 201 || status === 409)).toBe(true);
+  expect(
+    (await ann.get<{ total: number }>(`${open}/count?filter=${encodeURIComponent('[["name","==","at once"]]')}`)).body
+      .total,
+  ).toBe(1);
+  // Nothing is kept of a refusal.
+  expect((await send("forms-5", row, "x", { name: 5 }, "PATCH")).status).toBe(400);
+  expect((await send("forms-5", row, "x", { name: "five" }, "PATCH")).status).toBe(200);
+  expect((await platform.service.delete(row)).status).toBe(200);
+  const late = await send("forms-2", row, "forms-2", { name: "forms-2" }, "PATCH");
+  expect([...replayed(late), late.body as unknown]).toEqual([200, "true", { id: made.id }]);
+});
+
 test("[TB721] the record of a form has the bounds of a JSON body", async () => {
   const open = "/api/db/shared/tables/open";
   const large = await sendForm(platform, open, { record: { name: "x".repeat(11 * 1024 * 1024) } });
