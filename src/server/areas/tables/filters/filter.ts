@@ -199,10 +199,10 @@ class Parsing {
     if (value.length === 1) return this.#element(value[0], `${name}.0`, level);
     const all: Condition[] = [];
     const groups: Group[] = [];
-    for (const [index, element] of value.entries()) {
-      const found = this.#element(element, `${name}.${index}`, level);
-      all.push(...found.all);
-      groups.push(...found.groups);
+    for (let index = 0; index < value.length; index++) {
+      const found = this.#element(value[index], `${name}.${index}`, level);
+      for (const condition of found.all) all.push(condition);
+      for (const group of found.groups) groups.push(group);
     }
     return { all, groups };
   }
@@ -270,8 +270,9 @@ class Parsing {
   }
 
   #relation(kind: "some" | "none", value: unknown, name: string, level: number): Group {
-    const { table, where = [], ...others } = isJsonObject(value) ? value : {};
-    if (typeof table !== "string" || Object.keys(others).length > 0) {
+    const named: JsonObject = isJsonObject(value) ? value : {};
+    const { table, where = [] } = named;
+    if (typeof table !== "string" || Object.keys(named).some((key) => key !== "table" && key !== "where")) {
       throw badField(name, "invalid_value", `${name} must be { table, where }`);
     }
     const found = this.#model.siblings.get(table);
@@ -366,14 +367,24 @@ function comparedAs({ column: { type } }: FieldPath): string {
 
 /** Returns the index that fixes most fields by equality; null when none begins with one of them. */
 function enteredIndex(model: TableModel, all: readonly Condition[], joined: readonly string[]): string | null {
-  const isEqual = ({ field, operator }: Condition) => !field.isJson && (operator === "==" || operator === "in");
-  const equal = new Set([...joined, ...all.filter(isEqual).map(({ field }) => field.name)]);
+  // Asked for each request: without a set, which costs more than the few conditions.
+  const isFixed = (column: string): boolean =>
+    joined.includes(column) ||
+    all.some(
+      ({ field, operator }) => field.name === column && !field.isJson && (operator === "==" || operator === "in"),
+    );
   let best: string | null = null;
   let most = 0;
   for (const { name, columns } of model.indexes) {
-    const end = columns.findIndex((column) => !equal.has(column));
-    const entered = end === -1 ? columns.length : end;
-    if (entered > most) [best, most] = [name, entered];
+    let entered = 0;
+    for (const column of columns) {
+      if (!isFixed(column)) break;
+      entered++;
+    }
+    if (entered > most) {
+      best = name;
+      most = entered;
+    }
   }
   return best;
 }
@@ -393,9 +404,20 @@ function listIn(group: JsonObject, kind: "or" | "and", name: string): readonly u
  * JSON does not have.
  */
 export const withOwnValues = (filter: ParsedFilter): ParsedFilter =>
-  mapConditions(filter, (condition): Condition => {
-    // Their own already.
-    if (isAreaCondition(condition) || isLinked(condition)) return condition;
-    if (!isListCondition(condition)) return { ...condition, value: jsonCopy(condition.value) };
-    return { ...condition, value: condition.value.filter((one) => one !== undefined).map((one) => jsonCopy(one)) };
-  });
+  isUnshared(filter)
+    ? filter
+    : mapConditions(filter, (condition): Condition => {
+        // Their own already.
+        if (isAreaCondition(condition) || isLinked(condition)) return condition;
+        if (!isListCondition(condition)) return { ...condition, value: jsonCopy(condition.value) };
+        return { ...condition, value: condition.value.filter((one) => one !== undefined).map((one) => jsonCopy(one)) };
+      });
+
+/** Whether all values are texts, numbers, booleans or null, which nobody can change. */
+const isUnshared = ({ all, groups }: ParsedFilter): boolean =>
+  all.every(({ value }) => value === null || UNSHARED.has(typeof value)) &&
+  groups.every(
+    (group) =>
+      group.filters.every(isUnshared) && (!isRelation(group) || group.readable === null || isUnshared(group.readable)),
+  );
+const UNSHARED: ReadonlySet<string> = new Set(["string", "number", "boolean"]);

@@ -69,7 +69,8 @@ function relatedTo(filter: ParsedFilter, record: TableRecord): ParsedFilter | nu
 
 const NOTHING: ParsedFilter = { all: [], groups: [{ kind: "or", filters: [] }] };
 
-/** Reports what a right with this filter depends on. */
-export function watchRelations(filter: ParsedFilter, rules: Pick<RuleScope, "lookedAt">): void {
+/** Reports what a right with this filter depends on. Rights of one request depend on nothing that changes. */
+export function watchRelations(filter: ParsedFilter, rules: Pick<RuleScope, "isWatched" | "lookedAt">): void {
+  if (!rules.isWatched) return;
   for (const place of relatedPlaces(filter)) rules.lookedAt(place);
 }
