@@ -281,6 +281,9 @@ describe("sources", () => {
     "areas/backup/work-folder.ts": "scratch files",
     "cli/migrate/pocketbase/records.ts": "a new file that no server has opened yet",
     "cli/migrate/supabase/move.ts": "a new file that no server has open",
+    "cli/migrate/again/accounts.ts": "a file under the lock of its directory",
+    "cli/migrate/again/records.ts": "a file under the lock of its directory",
+    "cli/migrate/again/state.ts": "a file of its own",
     "jobs/reopening.ts": "the copy in a backup",
     "areas/d1/database-file.ts": "opens files of users, by the gate",
     "areas/d1/process/execute.ts": "asks the gate",
@@ -302,6 +305,8 @@ describe("sources", () => {
     "cli/migrate/load/write.ts": "a new file that no server has opened yet",
     "cli/migrate/pocketbase/records.ts": "a new file that no server has opened yet",
     "cli/migrate/supabase/move.ts": "a new file that no server has open",
+    "cli/migrate/again/accounts.ts": "a file under the lock of its directory",
+    "cli/migrate/again/state.ts": "a file of its own",
     "areas/d1/database-file.ts": "keeps the WAL, by the gate",
     "areas/d1/process/execute.ts": "asks the gate",
   };

@@ -5,7 +5,7 @@ import { CommandError, UsageError } from "../errors.ts";
 import { option } from "../options.ts";
 import { printAnswer, printNote } from "../output.ts";
 import { unpackBackup } from "./pocketbase/archive.ts";
-import { move, planMove } from "./pocketbase/move.ts";
+import { move, moveOnceMore, planMove } from "./pocketbase/move.ts";
 import { openPbData } from "./pocketbase/source.ts";
 import { isConnection, isCustomDump, withSource } from "./supabase/open.ts";
 
@@ -14,11 +14,14 @@ export const migrateCommand = new Command("migrate")
   .argument("<SOURCE>", "A pb_data folder or backup zip of PocketBase; a pg_dump or postgres://… of Supabase")
   .addOption(option("--into <DIR>", "The new folder, for platform.config.ts, data and report.md"))
   .option("--plan", "Print the config and the report, and write nothing")
+  .option("--again", "Take over into DIR what has changed there since; whatever was changed here stays")
   .addOption(option("--from <KIND>", "What SOURCE is, where it does not tell: pocketbase or supabase"))
   .addOption(option("--files <FOLDER>", "The files of Supabase's storage, as BUCKET/NAME"))
-  .action(async (place, { into, plan, from, files }) => {
+  .action(async (place, { into, plan, again, from, files }) => {
     if (plan !== true && into === undefined)
       throw new UsageError("--into names the folder to make, or --plan prints it");
+    if (again === true && (plan === true || into === undefined))
+      throw new UsageError("--again takes over into the folder of --into, and has no --plan");
     if (from !== undefined && !["pocketbase", "supabase"].includes(from))
       throw new UsageError(`--from must be pocketbase or supabase, got "${from}"`);
     if (from !== "pocketbase" && (from === "supabase" || isSupabase(place)))
@@ -28,7 +31,7 @@ export const migrateCommand = new Command("migrate")
     if (stats === undefined) throw new CommandError(`There is no file or folder ${place}`);
     const unpacked = stats.isDirectory() ? null : await unpackBackup(place);
     try {
-      await migrate(unpacked?.folder ?? place, { into, isPlan: plan === true });
+      await migrate(unpacked?.folder ?? place, { into, isPlan: plan === true, isAgain: again === true });
     } finally {
       unpacked?.dispose();
     }
@@ -65,7 +68,10 @@ async function ended(into: string, isSame: boolean): Promise<void> {
   if (!isSame) throw new CommandError("Not all is as it was: report.md names the counts and hashes that differ");
 }
 
-async function migrate(folder: string, { into, isPlan }: { into: string | undefined; isPlan: boolean }): Promise<void> {
+async function migrate(
+  folder: string,
+  { into, isPlan, isAgain }: { into: string | undefined; isPlan: boolean; isAgain: boolean },
+): Promise<void> {
   const source = openPbData(folder);
   try {
     if (isPlan || into === undefined) {
@@ -73,7 +79,7 @@ async function migrate(folder: string, { into, isPlan }: { into: string | undefi
       await printAnswer(`${text}\n${report().trimEnd()}`);
       return;
     }
-    await ended(into, await move(source, into));
+    await ended(into, await (isAgain ? moveOnceMore(source, into, systemClock.now()) : move(source, into)));
   } finally {
     source.close();
   }

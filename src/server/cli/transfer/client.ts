@@ -22,6 +22,7 @@ export interface Client {
   post(path: string, body: unknown): Promise<Reply>;
   postForm(path: string, form: FormData): Promise<Reply>;
   patchForm(path: string, form: FormData): Promise<Reply>;
+  delete(path: string): Promise<Reply>;
   /** Gets the bytes of a file. */
   bytes(path: string): Promise<Response>;
   /** Returns the declared types of a table's fields; null for a schemaless table, "unknown" when neither server nor config knows them. */
@@ -85,7 +86,10 @@ async function openStopped(args: ClientArguments): Promise<Client> {
   };
 }
 
-function createClient(send: Send, key: string): Pick<Client, "get" | "post" | "postForm" | "patchForm" | "bytes"> {
+function createClient(
+  send: Send,
+  key: string,
+): Pick<Client, "get" | "post" | "postForm" | "patchForm" | "delete" | "bytes"> {
   const headers = { "x-platform-service-key": key };
   const read = async (response: Response): Promise<Reply> => {
     const text = await response.text();
@@ -101,6 +105,7 @@ function createClient(send: Send, key: string): Pick<Client, "get" | "post" | "p
     bytes: (path) => send(path, { headers }),
     postForm: async (path, form) => read(await send(path, { method: "POST", headers, body: form })),
     patchForm: async (path, form) => read(await send(path, { method: "PATCH", headers, body: form })),
+    delete: async (path) => read(await send(path, { method: "DELETE", headers })),
     get: async (path) => read(await send(path, { headers })),
     post: async (path, body) => {
       const json = { ...headers, "content-type": "application/json" };

@@ -4,14 +4,22 @@ import { filesIn } from "../../../areas/tables/files/values.ts";
 import { envFileOf, loadEnvFile } from "../../../config/loading/env-file.ts";
 import { loadConfig } from "../../../config/loading/load.ts";
 import { type Client, openClient } from "../../transfer/client.ts";
+import type { Contents } from "../again/contents.ts";
 import { type Account, compareAccounts, importAccounts, withClient } from "../load/accounts.ts";
 import { type Comparison, createRecordsHash, hashOf, pathOf, recordsOf } from "../load/comparison.ts";
 import type { Remarks } from "../remarks.ts";
+import { sourceTables } from "./contents.ts";
 import type { MovedField } from "./fields.ts";
 import { storedFiles } from "./files.ts";
 import type { MovedTable, MovePlan } from "./plan.ts";
 import { type Conversion, createConversion, filesOf, movedIds, restoreTimes, writeRecords } from "./records.ts";
 import type { PbSource } from "./source.ts";
+
+/** Results of loading: what was compared, and all that is here now. */
+export interface Loaded {
+  comparisons: Comparison[];
+  contents: Contents;
+}
 
 /** Loads everything into the data directory beside a config that has been written, and compares it with the source. */
 export async function loadAll(parts: {
@@ -20,7 +28,7 @@ export async function loadAll(parts: {
   accounts: Iterable<Account>;
   directory: string;
   remarks: Remarks;
-}): Promise<Comparison[]> {
+}): Promise<Loaded> {
   const { source, plan, directory, remarks } = parts;
   const config = join(directory, "platform.config.ts");
   const data = join(directory, "data");
@@ -40,7 +48,7 @@ export async function loadAll(parts: {
     restoreTimes(file, { plan, conversion, source });
   }
   comparisons.push(...(await withClient(open, (client) => compareTables(client, { source, plan, conversion }))));
-  return comparisons;
+  return { comparisons, contents: { accounts, tables: sourceTables(source, plan, conversion) } };
 }
 
 interface Moved {

@@ -1,13 +1,17 @@
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { CommandError } from "../../errors.ts";
+import { moveAgain, saveMoved } from "../again/again.ts";
+import { againReport } from "../again/report.ts";
 import { createRemarks } from "../remarks.ts";
 import { isSame } from "../report.ts";
 import { accountsOf } from "./accounts.ts";
 import { configText } from "./config.ts";
+import { sourceTables } from "./contents.ts";
 import { loadAll } from "./load.ts";
 import { planOf } from "./plan.ts";
 import { providersOf } from "./providers.ts";
+import { type Conversion, createConversion, movedIds } from "./records.ts";
 import { reportText } from "./report.ts";
 import { signInRules } from "./sign-in.ts";
 import type { PbSource } from "./source.ts";
@@ -55,7 +59,34 @@ export async function move(source: PbSource, directory: string): Promise<boolean
     const lines = [...variables].map(([name, value]) => `${name}=${JSON.stringify(value)}\n`);
     writeFileSync(join(directory, ".env"), lines.join(""), { flag: "wx", mode: SECRET_MODE });
   }
-  const comparisons = await loadAll({ source, plan, accounts: accounts(), directory, remarks });
+  const { comparisons, contents } = await loadAll({ source, plan, accounts: accounts(), directory, remarks });
+  await saveMoved(directory, text, contents);
   writeFileSync(join(directory, "report.md"), reportText({ source, plan, comparisons, remarks }));
   return isSame(comparisons);
+}
+
+/** Takes over what has changed in a source since it was moved. Errors: those of `moveAgain`. Returns whether the rest is as it was. */
+export async function moveOnceMore(source: PbSource, directory: string, now: number): Promise<boolean> {
+  const { text, plan, accounts, remarks } = planMove(source);
+  let conversion: Conversion | null = null;
+  const again = await moveAgain({
+    directory,
+    config: text,
+    accounts: [...accounts()],
+    now,
+    remarks,
+    tablesWith: (isHere) => {
+      const ids = movedIds(source, plan, { has: isHere.account }, remarks);
+      const kept = new Map(
+        [...ids].map(([table, all]) => [table, new Set([...all].filter((id) => isHere.record(table, id)))]),
+      );
+      conversion = createConversion(source, ids, kept);
+      return sourceTables(source, plan, conversion);
+    },
+  });
+  // Assigned by the call above, which TypeScript does not see.
+  (conversion as Conversion | null)?.tellDangling(remarks);
+  const report = againReport({ title: "# Moved from PocketBase again", again, config: text, remarks });
+  writeFileSync(join(directory, "report.md"), report);
+  return isSame(again.comparisons);
 }

@@ -21,7 +21,12 @@ const DANGLING_SHOWN_MAX = 5;
 export type MovedIds = ReadonlyMap<string, ReadonlySet<string>>;
 
 /** Returns the ids of the records that are moved. `accounts`: the ids of the accounts that were taken. */
-export function movedIds(source: PbSource, plan: MovePlan, accounts: ReadonlySet<string>, remarks: Remarks): MovedIds {
+export function movedIds(
+  source: PbSource,
+  plan: MovePlan,
+  accounts: Pick<ReadonlySet<string>, "has">,
+  remarks: Remarks,
+): MovedIds {
   const ids = new Map<string, Set<string>>();
   for (const { collection, name, kind } of plan.tables) {
     const known = new Set<string>();
@@ -36,17 +41,24 @@ export function movedIds(source: PbSource, plan: MovePlan, accounts: ReadonlySet
   return ids;
 }
 
-/** Converts records. References to what is not moved become null, and are counted. */
-export function createConversion(source: PbSource, ids: MovedIds) {
-  const dangling = new Map<string, string[]>();
-  const isKnown: Known = (table, id) => ids.get(table)?.has(id) === true;
+/**
+ * Converts records. References to what is not moved become null, and are counted. `referable`: the ids that may be referred to, where
+ * they are fewer.
+ */
+export function createConversion(source: PbSource, ids: MovedIds, referable: MovedIds = ids) {
+  // By place and record, so that reading a record again counts nothing twice.
+  const dangling = new Map<string, Map<string, string[]>>();
+  const isKnown: Known = (table, id) => referable.get(table)?.has(id) === true;
 
   const valuesOf = (table: MovedTable, fields: readonly MovedField[], row: Row): JsonObject => {
     const values: JsonObject = {};
     for (const field of fields) {
-      const place = `${table.collection.name}.${field.source.name}`;
-      const onDangling = (id: string) => void dangling.set(place, [...(dangling.get(place) ?? []), id]);
+      const missing: string[] = [];
+      const onDangling = (id: string) => void missing.push(id);
       values[field.name] = movedValue(field, row[field.source.name], { isKnown, onDangling });
+      if (missing.length === 0) continue;
+      const place = `${table.collection.name}.${field.source.name}`;
+      dangling.set(place, (dangling.get(place) ?? new Map()).set(String(row["id"]), missing));
     }
     return values;
   };
@@ -58,7 +70,7 @@ export function createConversion(source: PbSource, ids: MovedIds) {
     };
   };
   return {
-    isMoved: ({ name }: MovedTable, id: string): boolean => isKnown(name, id),
+    isMoved: ({ name }: MovedTable, id: string): boolean => ids.get(name)?.has(id) === true,
     /** Yields the rows of a table that are moved. */
     *rows({ collection, name }: MovedTable): Generator<Row> {
       const known = ids.get(name);
@@ -72,7 +84,8 @@ export function createConversion(source: PbSource, ids: MovedIds) {
     hiddenRecord: (table: MovedTable, row: Row): JsonObject | null =>
       table.hidden === null ? null : { id: String(row["id"]), ...valuesOf(table, table.hidden.fields, row) },
     tellDangling(remarks: Remarks): void {
-      for (const [place, missing] of dangling) {
+      for (const [place, records] of dangling) {
+        const missing = [...records.values()].flat();
         const shown = [...new Set(missing)].slice(0, DANGLING_SHOWN_MAX).join(", ");
         remarks.lost(
           place,
