@@ -8,7 +8,7 @@ import { type Areas, openAreas } from "./areas.ts";
 import { type Base, openBase, type PlatformOptions } from "./base.ts";
 import { serveAreas } from "./server.ts";
 import { createStopping, type Stopping } from "./stopping.ts";
-import type { ServerWorkers } from "./workers/server-workers.ts";
+import { ServerWorkers } from "./workers/server-workers.ts";
 
 export interface Platform {
   /** The server's own access, which bypasses rules. */
@@ -33,7 +33,7 @@ export async function createPlatform(config: PlatformConfig, options: PlatformOp
   const { clock = systemClock, logger = silentLogger } = options;
   const stopping = createStopping({ clock, logger });
   try {
-    const workers = await prepareWorkers(config, options, logger);
+    const workers = prepareWorkers(config, options, logger);
     if (workers !== null) stopping.add("requests", "workers", workers);
     const base = openBase(config, options, { stopping, workers });
     const { areas, app } = await openAreas(config, base, stopping);
@@ -45,12 +45,8 @@ export async function createPlatform(config: PlatformConfig, options: PlatformOp
   }
 }
 
-/** Prepares the workers that the config allows; null: none. They are loaded here: a server without any pays nothing. */
-async function prepareWorkers(
-  config: PlatformConfig,
-  options: PlatformOptions,
-  logger: Logger,
-): Promise<ServerWorkers | null> {
+/** Prepares the workers that the config allows; null: none. */
+function prepareWorkers(config: PlatformConfig, options: PlatformOptions, logger: Logger): ServerWorkers | null {
   const { workers: loading, secrets, dataDirectory, isDrill = false } = options;
   const { tls, workers: count = tls === undefined ? "auto" : 0 } = config.server ?? {};
   if (count === 0 || loading === undefined) return null;
@@ -58,7 +54,6 @@ async function prepareWorkers(
     if (count !== "auto") logger.warn("workers: this system cannot share a port between processes: there are none");
     return null;
   }
-  const { ServerWorkers } = await import("./workers/server-workers.ts");
   const order = { dataDirectory, secrets, isDrill };
   return new ServerWorkers({ ...loading, count, order, clock: options.clock ?? systemClock, logger });
 }
