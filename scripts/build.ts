@@ -34,7 +34,13 @@ const { values } = parseArgs({
 /** The programs of the server's child processes, bundled to be sent to them (src/server/db/processes/child.ts). */
 const programs: Record<string, string> = {};
 for (const path of [...new Bun.Glob("src/**/*-job.ts").scanSync({ cwd: root })].sort()) {
-  const bundle = await Bun.build({ entrypoints: [resolve(root, path)], target: "bun", format: "cjs", minify: true });
+  const bundle = await Bun.build({
+    entrypoints: [resolve(root, path)],
+    target: "bun",
+    format: "cjs",
+    minify: true,
+    external: ["platform:*"],
+  });
   const text = await bundle.outputs[0]?.text();
   if (text === undefined) throw new Error(`${path} gave no bundle`);
   programs[path.replace(/^src\/server\/|\.ts$/g, "")] = text;
@@ -81,7 +87,7 @@ const filesOutside: BunPlugin = {
     build.onResolve(
       {
         filter:
-          /^sqlite-vec-[\w-]+\/.*\.(?:so|dylib|dll)$|^platform:(?:program|client-module|client-package|dashboard|guide|swagger-ui)$/,
+          /^sqlite-vec-[\w-]+\/.*\.(?:so|dylib|dll)$|^platform:(?:program|client-module|client-package|dashboard|guide|swagger-ui|argon2)$/,
       },
       ({ path }) => ({
         path,
@@ -107,6 +113,7 @@ const embedded: Readonly<Record<string, Uint8Array>> = {
   "platform:dashboard": await PARTS.dashboard({ isShort: true }),
   "platform:guide": zstd(Buffer.from(JSON.stringify([...guideOf(resolve(root, "docs"))]))),
   "platform:swagger-ui": await packedSwaggerUi(),
+  "platform:argon2": await argon2For(values.target),
 };
 
 const embeddedFiles: BunPlugin = {
@@ -122,6 +129,15 @@ const embeddedFiles: BunPlugin = {
     }));
   },
 };
+
+/** Returns the library that hashes passwords on this system; nothing for one that has none, or whose package is not installed. */
+async function argon2For(target: string | undefined): Promise<Uint8Array> {
+  const [, system = process.platform, arch = process.arch] = target?.split("-") ?? [];
+  const name = `argon2.${system}-${arch}-gnu.node`;
+  const file = Bun.file(resolve(root, `node_modules/@node-rs/argon2-${system}-${arch}-gnu`, name));
+  const isMusl = target?.includes("musl") === true;
+  return !isMusl && (await file.exists()) ? file.bytes() : new Uint8Array();
+}
 
 /** Writes the executable. */
 async function compile(file: string, target: string | undefined): Promise<void> {

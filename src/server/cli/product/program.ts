@@ -2,11 +2,12 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { zstdDecompressSync } from "node:zlib";
 import { pathOfPages } from "../../areas/admin/pages.ts";
+import { embeddedLibrary } from "../../areas/auth/means/argon2.ts";
 import { pathOfPart } from "../../areas/client-files/index.ts";
 import { embeddedExtension } from "../../areas/vectorize/extension.ts";
 import { pathOfUi } from "../../http/openapi/ui-files.ts";
 import { CommandError } from "../errors.ts";
-import { TARGETS, type Target } from "./targets.ts";
+import { ownTarget, TARGETS, type Target } from "./targets.ts";
 
 /** The platform's own program: its chunks, and the files that it embeds, by import name. */
 export interface Program {
@@ -35,6 +36,8 @@ export async function writeProgram(directory: string, target: Target, library: s
     ["platform:client-package", await pathOfPart("package")],
     ["platform:dashboard", await pathOfPages()],
     ["platform:swagger-ui", await pathOfUi()],
+    // On another system, Bun hashes passwords itself.
+    ["platform:argon2", target === ownTarget() ? await embeddedLibrary() : null],
   ];
   // The program has no command that shows the guide.
   const noGuide = join(directory, "platform-guide");
@@ -42,10 +45,10 @@ export async function writeProgram(directory: string, target: Target, library: s
   files.push(["platform:guide", noGuide]);
   const assets = new Map<string, string>();
   for (const [name, file] of files) {
-    if (file === null) continue;
+    if (file === null && name !== "platform:argon2") continue;
     // The bundler cannot read files embedded in this executable.
     const copy = join(directory, name.replaceAll(/[/:]/g, "-"));
-    if (copy !== file) writeFileSync(copy, readFileSync(file));
+    if (copy !== file) writeFileSync(copy, file === null ? "" : readFileSync(file));
     assets.set(name, copy);
   }
   return { directory: chunks, path: join(chunks, "main.js"), assets };

@@ -9,8 +9,6 @@ import {
   ARGON2_IMPORTED_MAX_KIB,
   ARGON2_IMPORTED_PASSES_MAX,
   ARGON2_LANE_MIN_KIB,
-  ARGON2_MEMORY_KIB,
-  ARGON2_PASSES,
   ARGON2_SALT_BYTES_MIN,
   BCRYPT_COST_MAX,
   BCRYPT_COST_MIN,
@@ -26,9 +24,8 @@ import {
   PBKDF2_ITERATIONS_MAX,
   SALT_BYTES_MAX,
 } from "../limits.ts";
-import { ARGON2_FORM, BCRYPT, derivedKeyOf, type HashWork, hashOnThread } from "./hashing.ts";
-
-const ARGON2_PREFIX = `$argon2id$v=19$m=${ARGON2_MEMORY_KIB},t=${ARGON2_PASSES},p=1$`;
+import { libraryPath } from "./argon2.ts";
+import { ARGON2_FORM, ARGON2_PREFIX, BCRYPT, derivedKeyOf, type HashWork, hashOnThread } from "./hashing.ts";
 
 /** A thread finishes what a process could not. */
 const notDone = (): Error => new AppError(503, "The password could not be checked, try again");
@@ -122,11 +119,13 @@ export class Passwords {
 
   // Work of the kind `hash` gives a text, of the kind `check` a boolean.
   async #hash(password: string): Promise<string> {
-    return String(await this.#run({ kind: "hash", password: passwordForm(password) }));
+    const library = await libraryPath();
+    return String(await this.#run({ kind: "hash", library, password: passwordForm(password) }));
   }
 
   async #isHashOf(password: string, hash: string): Promise<boolean> {
-    return (await this.#run({ kind: "check", password, hash })) === true;
+    const library = await libraryPath();
+    return (await this.#run({ kind: "check", library, password, hash })) === true;
   }
 
   async #run(work: HashWork): Promise<string | boolean> {
