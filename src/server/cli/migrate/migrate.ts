@@ -25,7 +25,11 @@ export const migrateCommand = new Command("migrate")
     if (from !== undefined && !["pocketbase", "supabase"].includes(from))
       throw new UsageError(`--from must be pocketbase or supabase, got "${from}"`);
     if (from !== "pocketbase" && (from === "supabase" || isSupabase(place)))
-      return migrateSupabase(place, { into: plan === true ? undefined : into, files: files ?? null });
+      return migrateSupabase(place, {
+        into: plan === true ? undefined : into,
+        files: files ?? null,
+        isAgain: again === true,
+      });
     if (files !== undefined) throw new UsageError("--files is for Supabase: the files of PocketBase are in its folder");
     const stats = statSync(place, { throwIfNoEntry: false });
     if (stats === undefined) throw new CommandError(`There is no file or folder ${place}`);
@@ -46,7 +50,7 @@ function isSupabase(place: string): boolean {
 
 async function migrateSupabase(
   place: string,
-  { into, files }: { into: string | undefined; files: string | null },
+  { into, files, isAgain }: { into: string | undefined; files: string | null; isAgain: boolean },
 ): Promise<void> {
   if (!isConnection(place) && statSync(place, { throwIfNoEntry: false })?.isFile() !== true)
     throw new CommandError(`There is no file ${place}`);
@@ -58,7 +62,8 @@ async function migrateSupabase(
       const { text, report } = supabase.planMove(source, now);
       return printAnswer(`${text}\n${report(null).trimEnd()}`);
     }
-    return ended(into, await supabase.move(source, { directory: into, folder: files, now }));
+    const move = isAgain ? supabase.moveOnceMore : supabase.move;
+    return ended(into, await move(source, { directory: into, folder: files, now }));
   });
 }
 

@@ -11,6 +11,7 @@ import { type Account, importAccounts, withClient } from "../load/accounts.ts";
 import { type Comparison, createRecordsHash, pathOf } from "../load/comparison.ts";
 import type { Remarks } from "../remarks.ts";
 import { ACCOUNT_PARTS, accountsHere, accountsThere, updateAccounts } from "./accounts.ts";
+import { BUCKETS, type BucketFile, filesHere, filesThere, takeFiles } from "./bucket-files.ts";
 import { type Contents, type Prints, printsHere, printsThere, type SourceTable } from "./contents.ts";
 import { type Decision, decide, type Print } from "./decide.ts";
 import {
@@ -38,6 +39,8 @@ export interface Again {
   comparisons: readonly Comparison[];
   left: readonly Left[];
   counts: ReadonlyMap<string, { inserted: number; updated: number; deleted: number }>;
+  /** Files of buckets that were taken over, as `BUCKET/KEY`. */
+  files: ReadonlySet<string>;
   /** The config that the move before wrote. */
   formerConfig: string;
 }
@@ -52,18 +55,26 @@ export interface AgainParts {
     account: (id: string) => boolean;
     record: (table: string, id: string) => boolean;
   }) => readonly SourceTable[];
+  /** Files of buckets; null: the source has none, or no folder with them was named. */
+  files: { buckets: readonly string[]; all: () => Iterable<BucketFile> } | null;
   now: number;
   remarks: Remarks;
 }
 
 /** Saves what a first move has brought. */
-export async function saveMoved(directory: string, config: string, contents: Contents): Promise<void> {
+export async function saveMoved(
+  directory: string,
+  config: string,
+  contents: Contents,
+  files: Iterable<BucketFile> = [],
+): Promise<void> {
   const { facts, passwords } = accountsThere(contents.accounts);
   const tables = new Map<string, Prints>([
     [ACCOUNT_PARTS.facts, facts],
     [ACCOUNT_PARTS.passwords, passwords],
   ]);
   for (const table of contents.tables) tables.set(table.name, await printsThere(table));
+  tables.set(BUCKETS, await filesThere(files));
   writeState(join(directory, "data"), { config, tables });
 }
 
@@ -117,12 +128,14 @@ export async function moveAgain(parts: AgainParts): Promise<Again> {
   await takeRecords(taking);
   for (const id of await deleteGone({ ...taking, facts })) stale.add(id);
 
+  const files = await takeBuckets(parts, open, state);
   const after = accountsHere(system);
   const isTold = (of: ReadonlyMap<string, Decision>) => (id: string) => isSettled(of.get(id)) && !stale.has(id);
   const comparisons = [
     comparison("accounts", "accounts", there.facts, after.facts, isTold(facts)),
     comparison("passwords", "accounts", there.passwords, after.passwords, isTold(passwords)),
     ...(await compareAll(open, contents, { prints, decisions, refused })),
+    ...files.comparisons,
   ];
   const next = new Map<string, Prints>([
     [ACCOUNT_PARTS.facts, movedNow(there.facts, state.tables.get(ACCOUNT_PARTS.facts), facts, stale)],
@@ -132,13 +145,21 @@ export async function moveAgain(parts: AgainParts): Promise<Again> {
     const decided = decisions.get(name) ?? new Map();
     next.set(name, movedNow(found, state.tables.get(name), decided, refused.get(name) ?? new Set()));
   }
+  next.set(BUCKETS, files.moved);
   writeState(data, { config: parts.config, tables: next });
   const all = new Map<string, ReadonlyMap<string, Decision>>([
     ["accounts", facts],
     ["passwords", passwords],
     ...decisions,
+    ["files of buckets", files.decisions],
   ]);
-  return { comparisons, left: leftIn(all), counts: countsOf(all, refused), formerConfig: state.config };
+  return {
+    comparisons,
+    left: leftIn(all),
+    counts: countsOf(all, refused),
+    files: files.taken,
+    formerConfig: state.config,
+  };
 }
 
 /** Starts the server once, which brings its files up to date. Errors: CommandError where one runs. */
@@ -340,6 +361,24 @@ async function deleteGone(parts: Taking & { facts: ReadonlyMap<string, Decision>
   });
   const stay = new Set([...(refused.get(ofAccounts ?? "") ?? []), ...(refused.get("accounts") ?? [])]);
   return [...accounts].filter((id) => stay.has(id));
+}
+
+/** Takes over the files of buckets. */
+async function takeBuckets({ files, remarks }: AgainParts, open: () => Promise<Client>, state: MovedState) {
+  const moved = state.tables.get(BUCKETS) ?? new Map();
+  if (files === null) {
+    if (moved.size > 0) remarks.look("files of buckets", "none was taken over: --files names the folder with them");
+    return { decisions: new Map<string, Decision>(), comparisons: [], moved, taken: new Set<string>() };
+  }
+  const there = await filesThere(files.all());
+  const here = await withClient(open, (client) => filesHere(client, files.buckets));
+  const decisions = decideAll(state, BUCKETS, there, here);
+  const refused = await withClient(open, (client) => takeFiles(client, files.all(), decisions, remarks));
+  const after = await withClient(open, (client) => filesHere(client, files.buckets));
+  const isCompared = (place: string): boolean => isSettled(decisions.get(place)) && !refused.has(place);
+  const comparisons = there.size === 0 ? [] : [comparison("files", "files", there, after, isCompared)];
+  const taken = new Set([...decisions].flatMap(([place, one]) => (isTaken(one) && !refused.has(place) ? [place] : [])));
+  return { decisions, comparisons, moved: movedNow(there, moved, decisions, refused), taken };
 }
 
 /** Whether both sides are to be the same. */

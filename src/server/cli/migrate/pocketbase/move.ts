@@ -73,6 +73,7 @@ export async function moveOnceMore(source: PbSource, directory: string, now: num
     directory,
     config: text,
     accounts: [...accounts()],
+    files: null,
     now,
     remarks,
     tablesWith: (isHere) => {

@@ -6,6 +6,9 @@ import { envFileOf, loadEnvFile } from "../../../config/loading/env-file.ts";
 import { loadConfig } from "../../../config/loading/load.ts";
 import { CommandError } from "../../errors.ts";
 import { type Client, openClient } from "../../transfer/client.ts";
+import { moveAgain, saveMoved } from "../again/again.ts";
+import { type BucketFile, placeOf } from "../again/bucket-files.ts";
+import { againReport } from "../again/report.ts";
 import { compareAccounts, importAccounts, withClient } from "../load/accounts.ts";
 import { type Comparison, hashOf, recordsOf } from "../load/comparison.ts";
 import { inserter, required, writeToFile } from "../load/write.ts";
@@ -14,6 +17,7 @@ import { compared, isSame, section } from "../report.ts";
 import { accountsOf } from "./accounts.ts";
 import { bucketsOf, filesOf, type MovedBucket } from "./buckets.ts";
 import { configText } from "./config.ts";
+import { sourceTables } from "./contents.ts";
 import { type MovePlan, planOf } from "./plan.ts";
 import { Conversion, createSetHash } from "./records.ts";
 import type { PgSource } from "./source.ts";
@@ -99,7 +103,8 @@ export async function move(
   const open = (): Promise<Client> => openClient({ config, data });
   const tables = (await loadConfig(config, platformModule)).config.databases?.["shared"]?.tables ?? {};
   const accounts = await withClient(open, (client) => importAccounts(client, moved.accounts, remarks));
-  const conversion = new Conversion(source, plan, new Set(accounts.map(({ id }) => id)));
+  const taken = new Set(accounts.map(({ id }) => id));
+  const conversion = new Conversion(source, (table, id) => table !== plan.users || taken.has(id));
   writeToFile(join(data, "databases", "shared.db"), tables, (sqlite, models) => {
     for (const table of plan.tables) {
       const write = inserter(sqlite, required(models, table.name));
@@ -117,11 +122,52 @@ export async function move(
   comparisons.push(...(await withClient(open, (client) => compareTables(client, plan, conversion))));
   const files = await withClient(open, (client) => sendFiles(client, { source, buckets, folder, remarks }));
   if (files !== null) {
-    setOwners(join(data, "system.db"), { source, buckets, folder });
+    setOwners(join(data, "system.db"), { source, buckets, folder }, () => true);
     comparisons.push(files);
   }
+  const contents = { accounts, tables: sourceTables(plan, conversion) };
+  await saveMoved(directory, text, contents, bucketFiles(source, buckets, folder));
   writeFileSync(join(directory, "report.md"), report(comparisons));
   return isSame(comparisons);
+}
+
+/** Takes over what has changed in a source since it was moved. Errors: those of `moveAgain`. Returns whether the rest is as it was. */
+export async function moveOnceMore(
+  source: PgSource,
+  { directory, folder, now }: { directory: string; folder: string | null; now: number },
+): Promise<boolean> {
+  const { text, plan, buckets, moved, remarks } = planMove(source, now);
+  const conversions: Conversion[] = [];
+  const names = buckets.map(({ name }) => name);
+  const again = await moveAgain({
+    directory,
+    config: text,
+    accounts: moved.accounts,
+    files: folder === null ? null : { buckets: names, all: () => bucketFiles(source, buckets, folder) },
+    now,
+    remarks,
+    tablesWith: ({ account, record }) => {
+      const conversion = new Conversion(source, (table, id) =>
+        table === plan.users ? account(id) : record(table, id),
+      );
+      conversions.push(conversion);
+      return sourceTables(plan, conversion);
+    },
+  });
+  conversions.at(-1)?.tellDangling(remarks);
+  setOwners(join(directory, "data", "system.db"), { source, buckets, folder }, (file) =>
+    again.files.has(placeOf(file)),
+  );
+  const report = againReport({ title: "# Moved from Supabase again", again, config: text, remarks });
+  writeFileSync(join(directory, "report.md"), report);
+  return isSame(again.comparisons);
+}
+
+/** Yields the files of the storage whose bytes are in the folder. */
+function* bucketFiles(source: PgSource, buckets: readonly MovedBucket[], folder: string | null): Generator<BucketFile> {
+  for (const { bucket, key, path, type } of filesOf(source, buckets, folder)) {
+    if (path !== null) yield { bucket, key, path, type };
+  }
 }
 
 async function compareTables(client: Client, plan: MovePlan, conversion: Conversion): Promise<Comparison[]> {
@@ -176,7 +222,11 @@ async function sendFiles(
 }
 
 /** Gives files the users who have uploaded them, and their times. */
-function setOwners(file: string, { source, buckets, folder }: Filing): void {
+function setOwners(
+  file: string,
+  { source, buckets, folder }: Filing,
+  isMeant: (one: { bucket: string; key: string }) => boolean,
+): void {
   const sqlite = new Database(file, { readwrite: true });
   try {
     const known = sqlite.prepare<{ id: string }, [string]>("SELECT id FROM users WHERE id = ?");
@@ -185,6 +235,7 @@ function setOwners(file: string, { source, buckets, folder }: Filing): void {
     );
     sqlite.transaction(() => {
       for (const { bucket, key, owner, createdAt } of filesOf(source, buckets, folder)) {
+        if (!isMeant({ bucket, key })) continue;
         const at =
           createdAt === null ? Number.NaN : Date.parse(createdAt.replace(" ", "T").replace(/([+-]\d\d)$/, "$1:00"));
         update.run(owner === null ? null : (known.get(owner)?.id ?? null), Number.isNaN(at) ? null : at, bucket, key);

@@ -2,23 +2,25 @@ import { createHash } from "node:crypto";
 import type { JsonObject, JsonValue } from "../../../../kernel/json/json.ts";
 import { canonical } from "../load/comparison.ts";
 import type { Remarks } from "../remarks.ts";
-import type { MovedColumn, MovedTable, MovePlan } from "./plan.ts";
+import type { MovedColumn, MovedTable } from "./plan.ts";
 import type { PgRow, PgSource } from "./source.ts";
 import { valueIn } from "./values.ts";
 
 const KEY_SEPARATOR = "~";
 
-/** Converts the rows of a table. References to accounts that are not moved become null, and are counted. */
+/** Tells whether a record, or an account, of a table is here. */
+export type Known = (table: string, id: string) => boolean;
+
+/** Converts the rows of a table. References to accounts and records that are not here become null, and are counted. */
 export class Conversion {
   readonly #source: PgSource;
-  readonly #plan: MovePlan;
-  readonly #accounts: ReadonlySet<string>;
-  readonly #dangling = new Map<string, number>();
+  readonly #isKnown: Known;
+  /** Ids of records by the place of such a reference, so that reading one again counts nothing twice. */
+  readonly #dangling = new Map<string, Set<string>>();
 
-  constructor(source: PgSource, plan: MovePlan, accounts: ReadonlySet<string>) {
+  constructor(source: PgSource, isKnown: Known) {
     this.#source = source;
-    this.#plan = plan;
-    this.#accounts = accounts;
+    this.#isKnown = isKnown;
   }
 
   /** Yields the records of a table, each with what is hidden of it. */
@@ -33,23 +35,23 @@ export class Conversion {
 
   #record(table: string, id: string, columns: readonly MovedColumn[], row: PgRow): JsonObject {
     const record: JsonObject = { id };
-    for (const column of columns) if (column.name !== "id") record[column.name] = this.#value(table, column, row);
+    for (const column of columns) if (column.name !== "id") record[column.name] = this.#value(table, id, column, row);
     return record;
   }
 
-  #value(table: string, { column, kind, target }: MovedColumn, row: PgRow): JsonValue {
+  #value(table: string, id: string, { column, kind, target }: MovedColumn, row: PgRow): JsonValue {
     const text = row[column.name] ?? null;
-    if (target === this.#plan.users && text !== null && !this.#accounts.has(text)) {
+    if (target !== null && text !== null && !this.#isKnown(target, text)) {
       const place = `${table}.${column.name}`;
-      this.#dangling.set(place, (this.#dangling.get(place) ?? 0) + 1);
+      this.#dangling.set(place, (this.#dangling.get(place) ?? new Set()).add(id));
       return null;
     }
     return valueIn(kind, column.type, text) ?? null;
   }
 
   tellDangling(remarks: Remarks): void {
-    for (const [place, count] of this.#dangling) {
-      remarks.lost(place, `${count} references to accounts that are not moved: they are null`);
+    for (const [place, { size }] of this.#dangling) {
+      remarks.lost(place, `${size} references to accounts or records that are not here: they are null`);
     }
     this.#dangling.clear();
   }
