@@ -231,6 +231,25 @@ describe("sources", () => {
     });
   }
 
+  test("[CLU42] everything that leaves waits at the gate of a cluster, in each of its doors", () => {
+    const listener = codeOf("src/server/http/listening/listener.ts");
+    // Handlers that answer are given to the server wrapped, and sockets are made with the gate.
+    expect(listener.match(/\bserver\.fetch\b/g)).toEqual(["server.fetch"]);
+    expect(listener).toContain("const serve = leaving(server.fetch, { gate, failure })");
+    expect(codeOf("src/server/http/listening/requests.ts")).toContain("const handle = leave(unheld)");
+    expect(codeOf("src/server/sockets/socket-server.ts")).not.toMatch(
+      /socket\.data\.(?:open|message|drain)\?*\.?\(socket\b/,
+    );
+    const calls = (path: string): string[] =>
+      [
+        ...codeOf(`src/server/http/outgoing/${path}.ts`).matchAll(
+          /(?<=await mayLeave\(\);\s+)\S.*?\(|(?:await fetch|transport\.sendMail)\(/g,
+        ),
+      ].map(([call]) => call);
+    expect(calls("call")).toEqual(["const response = await fetch("]);
+    expect(calls("mail-server")).toEqual(["await transport.sendMail("]);
+  });
+
   test("Bun's own sockets are for the room of sockets, what a config's routes get of them, and topics", () => {
     const wrong = sources.filter(
       (path) =>
@@ -266,6 +285,7 @@ describe("sources", () => {
     "db/writer/commit-gate.ts": "the gate",
     "db/writer/file-job.ts": "asks the gate",
     "db/writer/wal-sync.ts": "only measures the WAL",
+    "db/capture/kept-file.ts": "only measures the WAL",
     "db/reads/read-transaction.ts": "ends transactions that read",
     "db/readers/reader-file.ts": "ends transactions that read",
     "db/files/database-file.ts": "opens files",
@@ -326,6 +346,7 @@ describe("sources", () => {
     "db/instances/instance-listing.ts": "its size, and removes that of a deleted instance",
     "db/open-unchanged.ts": "whether one was left",
     "db/files/left-wal.ts": "reads what was left",
+    "db/capture/kept-file.ts": "reads the frames of commits",
     "db/writer/wal-sync.ts": "syncs it",
   };
 

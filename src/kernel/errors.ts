@@ -19,7 +19,18 @@ export type FieldCode =
   | "access_denied"
   | "conflict"
   // Refers to the total that may be stored, under the name `quota`.
-  | "quota_exceeded";
+  | "quota_exceeded"
+  // Refer to the cluster, under the name `cluster`.
+  | ClusterRefusal;
+
+/**
+ * Reason for which a node of a cluster does not answer:
+ *
+ * - `no_owner`: nobody can take a write now. It has not happened.
+ * - `unknown_outcome`: the write may have happened, or may still happen.
+ * - `stale`: this node does not know whether what it has is current.
+ */
+export type ClusterRefusal = "no_owner" | "unknown_outcome" | "stale";
 
 export interface FieldProblem {
   code: FieldCode;
@@ -106,6 +117,22 @@ export const quotaExceeded = (message: string): AppError =>
 export const clientGone = (): AppError => new AppError(499, "The client closed the connection");
 /** Returns the 503 error for requests that arrive during a stop; most of their clients are gone. */
 export const serverStopping = (): AppError => new AppError(503, "The server is stopping");
+
+const CLUSTER_REFUSALS: Readonly<Record<ClusterRefusal, string>> = {
+  no_owner: "No node of the cluster can take this now: it has not been done, and may be sent again",
+  unknown_outcome:
+    "It is not known whether this was done: the log of the cluster has not confirmed it. With an idempotency key it may be sent again",
+  stale: "This node does not know whether what it has is current: ask again, or another node",
+};
+
+/** Returns the 503 error of a node of a cluster: see `ClusterRefusal`. [CLU40] */
+export const clusterRefusal = (code: ClusterRefusal, cause?: unknown): AppError =>
+  new AppError(503, CLUSTER_REFUSALS[code], {
+    data: { cluster: { code, message: CLUSTER_REFUSALS[code] } },
+    headers: { "retry-after": "1" },
+    cause,
+  });
+
 export const unsupportedMediaType = (message: string): AppError => new AppError(415, message);
 
 const DISK_FULL = /^(?:ENOSPC|EDQUOT|SQLITE_FULL|SQLITE_IOERR_SHMSIZE)/;

@@ -303,6 +303,13 @@ export interface StorageEngine {
    * make. `isRewritten`: whether the file has just entered that mode.
    */
   gate(sqlite: Database, about: { isRewritten: boolean }): CommitGate;
+  /**
+   * Takes the commits of a file with such a gate, once that is open, where commits are kept elsewhere than on this disk; null: they are
+   * not. It is to be closed before the file.
+   */
+  keep(sqlite: Database, gate: CommitGate): { close(): void } | null;
+  /** Resolves when no other process makes a commit, which readers may see before it is noticed here; null: none does. */
+  settled(): Promise<void> | null;
   /** Returns the paths of the open files. */
   paths(): string[];
   /** Takes note, for continuous backup, that a closed file is about to be removed. */

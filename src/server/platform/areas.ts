@@ -43,6 +43,7 @@ import { RATE_LIMITS } from "../http/rate-limit.ts";
 import { createJobsArea, type JobsArea } from "../jobs/index.ts";
 import { Sockets } from "../sockets/index.ts";
 import type { Base } from "./base.ts";
+import { gatedApp } from "./gated-app.ts";
 import type { Phase, Stoppable, Stopping } from "./stopping.ts";
 import { createUserAccess } from "./user-access.ts";
 
@@ -188,7 +189,7 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
         sessions: areas.auth.sessions,
       }),
   ),
-  users: lasting(({ config, base: { clock }, areas }) => {
+  users: lasting(({ config, base: { clock, gate }, areas }) => {
     const { auth, access } = areas;
     const place = usersPlace(config.auth);
     return createUsersArea({
@@ -197,6 +198,7 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
       limit: auth.limit,
       requirePresent: access.principals.requirePresent,
       clock,
+      gate,
       sources: {
         async *records(...asked) {
           if (place !== null) yield* areas.tables.exportedRecords(place, ...asked);
@@ -474,7 +476,7 @@ export async function openAreas(
 ): Promise<{ areas: Areas; app: AppAccess }> {
   // Filled in the order of AREAS.
   const areas = {} as Areas;
-  const app = createAppAccess(areas);
+  const app = base.gate === null ? createAppAccess(areas) : gatedApp(createAppAccess(areas), base.gate);
   const open = async <Name extends keyof Areas>(name: Name): Promise<void> => {
     const { open: opening, stop }: Definition<Areas[Name]> = AREAS[name];
     const area = await opening({ config, base, areas, app });

@@ -1,3 +1,4 @@
+import type { AnswerGate } from "../../kernel/answer-gate.ts";
 import { type Clock, systemClock } from "../../kernel/clock.ts";
 import { AppError } from "../../kernel/errors.ts";
 import { type Ids, systemIds } from "../../kernel/ids.ts";
@@ -15,6 +16,7 @@ import type { Guide } from "../areas/site/guide/source.ts";
 import { Outboxes, watchedNamespaces } from "../areas/triggers/index.ts";
 import type { PlatformConfig } from "../config/types.ts";
 import {
+  type CommitCapture,
   createStorageEngine,
   type DirectoryLock,
   openSystemFile,
@@ -24,9 +26,16 @@ import {
 } from "../db/index.ts";
 import { DRILL_HEADERS } from "../http/cors.ts";
 import { createListener } from "../http/listening/listener.ts";
+import { holdOutgoing } from "../http/outgoing/leaving.ts";
 import type { Stopping } from "./stopping.ts";
 import type { ServerWorkers } from "./workers/server-workers.ts";
 import type { WorkersOptions } from "./workers/supervisor.ts";
+
+/** Seams of a server that owns the files of a cluster: commits go to the log, and what leaves waits for it. */
+export interface ClusterSeams {
+  capture: CommitCapture;
+  gate: AnswerGate;
+}
 
 export interface PlatformOptions {
   dataDirectory: string;
@@ -43,6 +52,8 @@ export interface PlatformOptions {
   configFile?: ConfigFile | null;
   /** Lets a worker load the same config. Absent: there are no workers, whatever the config says. */
   workers?: Pick<WorkersOptions, "args" | "configHash"> | undefined;
+  /** Makes the server the owner of a cluster's files. Absent: it is no node of a cluster. */
+  cluster?: ClusterSeams | undefined;
   /** The guide, served below `/docs`; null: not served, as outside of development. */
   guide?: Guide | null;
   /** The key of `platform dev` for agents; null outside of development. */
@@ -70,6 +81,9 @@ export function openBase(
     clock,
     onFailure: (check, cause) => logger.error("a health check failed", { check, cause }),
   });
+  const { capture: logged = null, gate: logGate = null } = options.cluster ?? {};
+  const gate = logGate === null ? null : behindOthers(logGate, () => engine.settled());
+  if (gate !== null) stopping.add("copies", "outgoing calls", { stop: holdOutgoing(gate) });
   const spool = isDrill ? null : spoolOf(config.backups?.continuous, { dataDirectory, clock });
   const capture = spool === null ? null : new Capture({ dataDirectory, spool, clock });
   const audit = new AuditOutbox({ clock, dataDirectory });
@@ -77,7 +91,7 @@ export function openBase(
     clock,
     ids,
     audit,
-    capture: capture ?? undefined,
+    capture: logged ?? capture ?? undefined,
     readers: workers?.readers,
     onFailure: (path, cause) => logger.error("a database file has a problem", { path, cause }),
   });
@@ -101,6 +115,7 @@ export function openBase(
     socketsMax: socketsMax(engine.descriptorLimit),
     messageMaxBytes: roomMessageMaxBytes(config.rooms ?? {}),
     waitingMaxBytes: roomBacklogMaxBytes(config.rooms ?? {}),
+    gate,
     ...(isDrill ? { upgradeHeaders: DRILL_HEADERS } : {}),
   });
   stopping.add("requests", "requests", listener);
@@ -132,6 +147,21 @@ export function openBase(
     systemFile,
     publicUrl,
     workers,
+    gate,
+  };
+}
+
+/** Returns a gate that waits for commits of other processes first: readers see them before this process gives them to the log. */
+function behindOthers(gate: AnswerGate, settled: () => Promise<void> | null): AnswerGate {
+  return {
+    get position() {
+      // Equals none: what is computed while another process commits waits for itself.
+      return settled() === null ? gate.position : Number.NaN;
+    },
+    wait() {
+      const others = settled();
+      return others === null ? gate.wait() : others.then(() => gate.wait() ?? undefined);
+    },
   };
 }
 

@@ -3,6 +3,7 @@ import { systemClock } from "../../kernel/clock.ts";
 import { type Logger, silentLogger } from "../../kernel/logger.ts";
 import type { AppAccess } from "../config/app/index.ts";
 import type { PlatformConfig } from "../config/types.ts";
+import { leaving } from "../http/listening/leaving.ts";
 import { HOST_DEFAULT, TLS_HOST_DEFAULT } from "../http/listening/listener.ts";
 import { type Areas, openAreas } from "./areas.ts";
 import { type Base, openBase, type PlatformOptions } from "./base.ts";
@@ -50,6 +51,10 @@ function prepareWorkers(config: PlatformConfig, options: PlatformOptions, logger
   const { workers: loading, secrets, dataDirectory, isDrill = false } = options;
   const { tls, workers: count = tls === undefined ? "auto" : 0 } = config.server ?? {};
   if (count === 0 || loading === undefined) return null;
+  if (options.cluster !== undefined) {
+    if (count !== "auto") logger.warn("workers: an owner of a cluster answers alone: there are none");
+    return null;
+  }
   if (process.platform !== "linux") {
     if (count !== "auto") logger.warn("workers: this system cannot share a port between processes: there are none");
     return null;
@@ -79,13 +84,14 @@ function serve(
   { base, areas, app, stopping }: { base: Base; areas: Areas; app: AppAccess; stopping: Stopping },
 ): Platform {
   const { http, server, native } = serveAreas(config, base, areas);
+  const failure = (cause: unknown, request = new Request("http://localhost/")) => http.failure(cause, request);
+  const answer = leaving(server.fetch, { gate: base.gate, failure });
   let stopped: Promise<void> | null = null;
   return {
     app,
     server,
-    fetch: async (request) => server.fetch(base.listener.complete(request)),
+    fetch: async (request) => answer(base.listener.complete(request)),
     async listen({ host, port } = {}) {
-      const failure = (cause: unknown) => http.failure(cause, new Request("http://localhost/"));
       const { area } = areas.tls;
       const tls = area === null ? null : await area.open();
       const { workers } = base;

@@ -45,6 +45,8 @@ export async function openPlatform(
     takeOver?: boolean;
     /** Lets a worker load the same config. Absent: there are no workers. */
     workers?: PlatformOptions["workers"];
+    /** Makes the server the owner of a cluster's files. */
+    cluster?: PlatformOptions["cluster"];
     /** Whether this is `platform dev`, which serves the guide. */
     isDevelopment?: boolean;
     /** The key of `platform dev` for agents. */
@@ -77,6 +79,7 @@ export async function openPlatform(
       configFile: options.configFile ?? null,
       development: options.development ?? null,
       workers: options.workers,
+      cluster: options.cluster,
       logger,
       lock,
       onTaken() {

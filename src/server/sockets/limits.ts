@@ -74,6 +74,8 @@ export const BACKLOGS_LEFT_BYTES = (BACKLOGS_MAX_BYTES / 4) * 3;
 export const CLOSING_MAX_BYTES = 64 * 1024 * 1024;
 /** Time that Bun keeps them: 17 s, as measured. */
 export const CLOSING_MS = 20 * SECOND_MS;
+/** Bytes of messages that wait for the log of a cluster, for all sockets together. */
+export const HELD_MAX_BYTES = 64 * 1024 * 1024;
 /** Length from which Bun hands a message to the system at once; it keeps shorter ones until the end of the turn. */
 export const SENT_AT_ONCE_MIN_BYTES = 16 * 1024;
 

@@ -1,4 +1,5 @@
 import type { Server, ServerWebSocket, WebSocketHandler } from "bun";
+import type { AnswerGate } from "../../kernel/answer-gate.ts";
 import { AppError, badRequest } from "../../kernel/errors.ts";
 import { UNDER_WAY_MAX_MS } from "../../kernel/limits.ts";
 import { Backlogs } from "./backlogs.ts";
@@ -10,21 +11,10 @@ import {
   IDLE_TIMEOUT_SECONDS,
   PING_FRAMES_PER_SECOND_MAX,
 } from "./limits.ts";
+import type { Socket, SocketHandler } from "./socket.ts";
+import { createHolding } from "./socket-line.ts";
 
-/** One WebSocket's behaviour; the socket carries it, and the server passes events to it. */
-export interface SocketHandler {
-  open?(socket: Socket): void;
-  /** Handles a message: text frames as strings, binary ones as bytes. */
-  message(socket: Socket, message: string | Buffer): void;
-  /** Called once, however the connection ended. Code 1006: without a close frame. */
-  close?(socket: Socket, code: number, reason: string): void;
-  /** Called when the waiting bytes have been sent. */
-  drain?(socket: Socket): void;
-  /** Ends the socket through `SocketServer.drop`: too much waits for all sockets together, and most of it for this one. */
-  tooSlow?(): void;
-}
-
-export type Socket = ServerWebSocket<SocketHandler>;
+export type { Socket, SocketHandler } from "./socket.ts";
 
 /** The length of a report of a worker: the bytes, as 32 bits. */
 export const RELAY_REPORT_LENGTH = 4;
@@ -63,6 +53,8 @@ interface SocketLimits {
   messageMaxBytes?: number;
   waitingMaxBytes?: number;
   socketIdleSeconds?: number;
+  /** Lets what sockets are told leave; null: it always may. */
+  gate?: AnswerGate | null;
   /** Headers of the upgrade's response. */
   upgradeHeaders?: Readonly<Record<string, string>>;
 }
@@ -91,11 +83,15 @@ export function createSocketServer(
     messageMaxBytes = FRAME_MAX_BYTES,
     waitingMaxBytes = 0,
     socketIdleSeconds = IDLE_TIMEOUT_SECONDS,
+    gate = null,
     upgradeHeaders = {},
   }: SocketLimits = {},
 ): SocketServerOwner {
   // Every open socket, closed when the server stops.
-  const open = new Set<Socket>();
+  const open = new Set<ServerWebSocket<SocketHandler>>();
+  const { shown, pass } = createHolding(gate, () => {
+    for (const socket of open) socket.close(CLOSE.goingAway, "The server cannot tell whether this is current");
+  });
   /** Rates of ping frames; only sockets that have sent one have an entry. */
   const pings = new WeakMap<Socket, TokenBucket>();
   /** Servers of sockets, by what handles the socket. */
@@ -118,11 +114,18 @@ export function createSocketServer(
       return UPGRADED;
     },
     publish(topic, message) {
-      for (const server of servers.all()) server.publish(topic, message);
+      pass(() => {
+        for (const server of servers.all()) server.publish(topic, message);
+      }, message.length);
     },
     publishElsewhere(sender, topic, message) {
       const own = owners.get(sender.data);
-      for (const server of servers.all()) if (server !== own) server.publish(topic, message);
+      pass(
+        () => {
+          for (const server of servers.all()) if (server !== own) server.publish(topic, message);
+        },
+        typeof message === "string" ? message.length : message.byteLength,
+      );
     },
     waitingBytes: (socket) => backlogs.look(socket),
     drop: (socket) => backlogs.drop(socket),
@@ -134,9 +137,9 @@ export function createSocketServer(
       sendPings: true,
       open(socket) {
         open.add(socket);
-        socket.data.open?.(socket);
+        socket.data.open?.(shown(socket));
       },
-      message: (socket, message) => socket.data.message(socket, message),
+      message: (socket, message) => socket.data.message(shown(socket), message),
       ping(socket) {
         const now = performance.now();
         let bucket = pings.get(socket);
@@ -149,19 +152,19 @@ export function createSocketServer(
       pong(socket, report) {
         if (!relayed.has(socket.data)) return;
         if (report.byteLength === RELAY_REPORT_LENGTH) relayed.set(socket.data, report.readUInt32LE());
-        backlogs.look(socket);
-        if (relayed.get(socket.data) === 0 && socket.getBufferedAmount() === 0) socket.data.drain?.(socket);
+        backlogs.look(shown(socket));
+        if (relayed.get(socket.data) === 0 && socket.getBufferedAmount() === 0) socket.data.drain?.(shown(socket));
       },
       close(socket, code, reason) {
         open.delete(socket);
-        backlogs.forget(socket);
-        socket.data.close?.(socket, code, reason);
+        backlogs.forget(shown(socket));
+        socket.data.close?.(shown(socket), code, reason);
       },
       drain(socket) {
-        backlogs.look(socket);
+        backlogs.look(shown(socket));
         // The answer comes behind the worker's reports of everything that was sent before.
         if (relayed.has(socket.data)) socket.ping();
-        else socket.data.drain?.(socket);
+        else socket.data.drain?.(shown(socket));
       },
     },
     async refuse() {

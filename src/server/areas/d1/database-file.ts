@@ -15,10 +15,11 @@ export class SqlFile {
   readonly path: string;
   readonly gate: CommitGate;
   readonly #kept: Database;
+  readonly #captured: { close(): void } | null;
   #isClosed = false;
 
   /** Opens the file, or creates it. Errors: one that names the file and the problem. */
-  constructor(path: string, { engine, ids }: { engine: Pick<StorageEngine, "gate">; ids: Ids }) {
+  constructor(path: string, { engine, ids }: { engine: Pick<StorageEngine, "gate" | "keep">; ids: Ids }) {
     this.path = path;
     let kept: Database | null = null;
     try {
@@ -32,6 +33,7 @@ export class SqlFile {
       this.gate = engine.gate(kept, { isRewritten: before?.journal_mode !== "wal" });
       this.gate.open(() => {});
       kept.query("SELECT count(*) FROM sqlite_schema").get();
+      this.#captured = engine.keep(kept, this.gate);
       this.#kept = kept;
     } catch (error) {
       kept?.close();
@@ -51,6 +53,7 @@ export class SqlFile {
     await this.gate.restarting();
     this.#isClosed = true;
     this.gate.close();
+    this.#captured?.close();
     this.#kept.close();
   }
 }

@@ -18,7 +18,7 @@ export type SqlArea = ReturnType<typeof createSqlArea>;
 /** Creates the area of declared SQL databases, one file each: `<data>/d1/NAME.db`, and of queries of tables by SQL. Rules: SPEC.md. */
 export function createSqlArea(deps: {
   audit: RecordChange;
-  engine: Pick<StorageEngine, "gate">;
+  engine: Pick<StorageEngine, "gate" | "keep">;
   /** The names under `d1` in the config. */
   databases: readonly string[];
   /** Finds the file of a namespace or an instance, and its declared tables. Errors: 404. */

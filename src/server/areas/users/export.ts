@@ -1,3 +1,4 @@
+import type { AnswerGate } from "../../../kernel/answer-gate.ts";
 import type { Clock } from "../../../kernel/clock.ts";
 import { AppError } from "../../../kernel/errors.ts";
 import type { Principal } from "../../access/principal.ts";
@@ -26,10 +27,12 @@ interface Export {
 
 /** The exports that are under way: one for a user, and a bounded number in all. */
 export class Exports {
-  readonly #deps: ExportSources & { requirePresent(principal: Principal): void; clock: Clock };
+  readonly #deps: ExportSources & { requirePresent(principal: Principal): void; clock: Clock; gate: AnswerGate | null };
   readonly #running = new Set<string>();
 
-  constructor(deps: ExportSources & { requirePresent(principal: Principal): void; clock: Clock }) {
+  constructor(
+    deps: ExportSources & { requirePresent(principal: Principal): void; clock: Clock; gate: AnswerGate | null },
+  ) {
     this.#deps = deps;
   }
 
@@ -56,6 +59,7 @@ export class Exports {
     const ending = new AbortController();
     const body = streamText(this.#text(asked, ending.signal), {
       clock: this.#deps.clock,
+      gate: this.#deps.gate,
       onEnd: () => {
         this.#running.delete(userId);
         ending.abort();

@@ -1,3 +1,4 @@
+import type { AnswerGate } from "../../../kernel/answer-gate.ts";
 import type { Clock } from "../../../kernel/clock.ts";
 import type { Accounts } from "../../access/accounts.ts";
 import type { Principals } from "../../access/principals.ts";
@@ -23,9 +24,10 @@ export function createUsersArea(deps: {
   sources: ExportSources;
   requirePresent: Principals["requirePresent"];
   clock: Clock;
+  gate: AnswerGate | null;
 }) {
-  const { accounts, config, limit, sources, requirePresent, clock } = deps;
-  const exports = new Exports({ ...sources, requirePresent, clock });
+  const { accounts, config, limit, sources, requirePresent, clock, gate } = deps;
+  const exports = new Exports({ ...sources, requirePresent, clock, gate });
   const passwordMinLength = config.password?.minLength ?? PASSWORD_MIN_CHARACTERS;
   const providers = new Set(Object.keys(config.oauth ?? {}));
   return {

@@ -1,6 +1,7 @@
 import { commitsOf } from "../../db/capture/commit-frames.ts";
 import { decodeCommitRow } from "../../db/capture/commit-row.ts";
 import type { WalFrames } from "../../db/capture/types.ts";
+import { OPEN_MARK } from "../../db/writer/commit-gate.ts";
 import type { LogRow } from "../protocol/statements.ts";
 import { encodeContent, type FileState } from "./content.ts";
 import { PART_MIN_BYTES } from "./limits.ts";
@@ -42,7 +43,7 @@ export class CommitRows {
     }
     if (this.#open.size === 0) return rows;
     if (this.#open.size * pageBytes >= PART_MIN_BYTES) {
-      rows.push(this.#part());
+      rows.push(this.#part(this.#open));
       this.#open.clear();
     } else {
       // The memory of the frames is used again.
@@ -51,11 +52,15 @@ export class CommitRows {
     return rows;
   }
 
-  /** Returns the row of a commit; null: the log has it already. */
+  /**
+   * Returns the row of a commit; null: the log has it already. One without a number of its own, that of a VACUUM between two that have
+   * one, is a part of the next.
+   */
   #commit(pages: ReadonlyMap<number, Uint8Array>, count: number): LogRow | null {
     const page = pages.get(this.#commitPage) ?? this.#sentCommitPage;
     const row = page === null ? null : decodeCommitRow(page);
     const { number, nonce } = this.#last;
+    if (number > 0 && row?.number === number && row.nonce === OPEN_MARK) return this.#part(pages);
     const parts = this.#parts;
     this.#parts = 0;
     this.#sentCommitPage = null;
@@ -73,11 +78,11 @@ export class CommitRows {
     return this.#row(row.number, encodeContent({ kind: "commit", ...commit }));
   }
 
-  #part(): LogRow {
+  #part(pages: ReadonlyMap<number, Uint8Array>): LogRow {
     const index = this.#parts++;
-    const page = this.#open.get(this.#commitPage);
+    const page = pages.get(this.#commitPage);
     if (page !== undefined) this.#sentCommitPage = copyOf(page);
-    const part = { index, previous: this.#last, ...this.#changed(this.#open) };
+    const part = { index, previous: this.#last, ...this.#changed(pages) };
     return this.#row(this.#last.number, encodeContent({ kind: "part", ...part }));
   }
 

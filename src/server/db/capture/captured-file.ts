@@ -2,6 +2,7 @@ import type { Database } from "bun:sqlite";
 import { nextTurn } from "../../../kernel/time/scheduler.ts";
 import { COMMIT_CAPTURED_MAX_BYTES } from "../limits.ts";
 import { COMMIT_TABLE, type CommitGate } from "../writer/commit-gate.ts";
+import type { Durable } from "../writer/durability.ts";
 import type { WalSync } from "../writer/wal-sync.ts";
 import { FrameReader } from "./frame-reader.ts";
 import type { FileCapture } from "./types.ts";
@@ -20,7 +21,7 @@ export class CapturedFile {
     options: {
       sqlite: Database;
       gate: CommitGate;
-      sync: WalSync;
+      sync: Pick<WalSync, "descriptor">;
       created: Uint8Array | null;
       frameCount: () => number;
       onFailure: (cause: unknown) => void;
@@ -35,9 +36,12 @@ export class CapturedFile {
       `SELECT "rootpage" AS "page" FROM "sqlite_schema" WHERE "name" = ?`,
     );
     const page = rootOf.get(COMMIT_TABLE)?.page ?? 0;
-    capture.opened({ file: gate.file, page, created, isRewritten: gate.isRewritten });
+    const whole = () => new Uint8Array(sqlite.serialize());
+    const { file, before, isRewritten } = gate;
+    const isTaken = capture.opened({ file, page, created, isRewritten, before, whole });
     gate.onCommitted = () => this.#read();
-    this.#read();
+    if (isTaken === true) this.#reader.skip();
+    else this.#read();
   }
 
   /** Whether every commit that was read is on the disk. */
@@ -45,16 +49,16 @@ export class CapturedFile {
     return this.#syncedCount === this.#readCount;
   }
 
-  /** Returns a sync that notes what it has covered. */
-  noting(sync: WalSync): WalSync {
+  /** Returns a sync that notes what it has covered, or `durable` in its place. */
+  noting(sync: WalSync, durable: Durable = sync.run): WalSync {
     return {
       descriptor: sync.descriptor,
-      run: (done) => {
+      run: (done, doubt) => {
         const covered = this.#readCount;
-        sync.run((error) => {
+        durable((error) => {
           if (error === null) this.#syncedCount = Math.max(this.#syncedCount, covered);
           done(error);
-        });
+        }, doubt);
       },
       close: () => sync.close(),
     };

@@ -1,3 +1,7 @@
+import type { OrNothing } from "../../../kernel/maybe-promise.ts";
+import type { CommitName } from "../writer/commit-gate.ts";
+import type { Durable } from "../writer/durability.ts";
+
 /** Frames of a WAL: page versions that commits have appended, each behind a header of 24 bytes. */
 export interface WalFrames {
   pageBytes: number;
@@ -28,13 +32,18 @@ interface OpenedFacts {
   created: Uint8Array | null;
   /** Whether the file may have been changed outside of its WAL while it was opened. */
   isRewritten: boolean;
+  /** The commit that it held before it was opened; number 0: none. */
+  before: CommitName;
+  /** Returns the whole content as it is now. */
+  whole: () => Uint8Array;
 }
 
 /** Takes the commits of one file while it is open. No method throws. */
 export interface FileCapture {
   /** Takes commits that a crash has left in the WAL, before the file counts as opened. */
   left(facts: LeftFacts, frames: WalFrames): void;
-  opened(facts: OpenedFacts): void;
+  /** Returns whether it has taken the whole content, with the frames that are there now. */
+  opened(facts: OpenedFacts): OrNothing<boolean>;
   frames(frames: WalFrames): void;
   /** Takes note that frames could not be read: the file has to be compared as a whole. */
   broken(): void;
@@ -44,6 +53,8 @@ export interface FileCapture {
 
 /** Takes the commits of all files. No method throws. */
 export interface CommitCapture {
+  /** Waits in place of a sync, where commits are kept elsewhere than on this disk. Absent: a sync makes them durable. */
+  durable?: Durable;
   /** Looks at a file before it is opened. */
   opening(path: string): FileCapture;
   /** Takes note that a closed file is about to be removed. */

@@ -215,7 +215,7 @@ export class OpenFile implements OpenedFile {
     const onFailure = (cause: unknown) => dependencies.onFailure(path, cause);
     const walState = createWalState(this.#statements, this.#reads);
     this.#captured = capturedFile(opened, { frameCount: () => walState().frames, onFailure });
-    const sync = this.#captured?.noting(opened.sync) ?? opened.sync;
+    const sync = this.#captured?.noting(opened.sync, dependencies.capture?.durable) ?? opened.sync;
     this.#closeSync = () => sync.close();
     this.#places =
       placesKey === undefined ? null : new TablePlaces(sqlite, { key: placesKey, gate, order: dependencies.order });

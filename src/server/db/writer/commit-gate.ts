@@ -47,6 +47,9 @@ export interface CommitMark {
   file: string;
 }
 
+/** Names a commit of a file, and so the content behind it. */
+export type CommitName = Pick<CommitMark, "number" | "nonce">;
+
 /** Returns the values of `UPDATE_COMMIT`. */
 export const commitValues = ({ number, nonce, at, place, file }: CommitMark) =>
   [number, nonce, at, place, file] as const;
@@ -66,6 +69,8 @@ export class CommitOrder {
   #last: number;
   /** Places of commits that other processes make at present, by what waits for them. */
   readonly #underWay = new Map<object, number>();
+  /** Resolves when no other process makes a commit; null: nobody waits for that. */
+  #settled: PromiseWithResolvers<void> | null = null;
   /** The first place of each file's commits whose changes have not been announced. */
   readonly #unannounced = new Map<object, number>();
 
@@ -93,6 +98,16 @@ export class CommitOrder {
 
   ended(source: object): void {
     this.#underWay.delete(source);
+    if (this.#underWay.size > 0) return;
+    this.#settled?.resolve();
+    this.#settled = null;
+  }
+
+  /** Resolves when no other process makes a commit, which others may see before it is noticed here; null: none does. */
+  settled(): Promise<void> | null {
+    if (this.#underWay.size === 0) return null;
+    this.#settled ??= Promise.withResolvers<void>();
+    return this.#settled.promise;
   }
 
   /** The place up to which every commit has been made or given up. */
@@ -155,6 +170,8 @@ export class CommitGate implements Commits {
   beforeRestart: (() => Promise<void>) | null = null;
   /** Whether the file may have been changed outside of its WAL since the last numbered commit before this opening. */
   isRewritten: boolean;
+  /** The commit that the file held when it was opened; number 0: none. */
+  before: CommitName = { number: 0, nonce: 0 };
   readonly #sqlite: Database;
   readonly #order: CommitOrder;
   readonly #clock: Pick<Clock, "now">;
@@ -199,6 +216,7 @@ export class CommitGate implements Commits {
   open(migrate: () => void): void {
     const hasRow = this.#read();
     if (this.#number > 0 && this.#lastNonce === OPEN_MARK) this.isRewritten = true;
+    this.before = { number: this.#number, nonce: this.#lastNonce };
     const number = this.#number;
     const before = this.#state();
     migrate();

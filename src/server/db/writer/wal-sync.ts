@@ -4,11 +4,12 @@ import type { DirectorySync } from "../../disk/directory-sync.ts";
 import { WAL_FRAME_BYTES } from "../limits.ts";
 import type { ReadTransaction } from "../reads/read-transaction.ts";
 import type { StatementCache } from "../reads/statement-cache.ts";
+import type { Durable } from "./durability.ts";
 
 export type SyncFile = (descriptor: number, done: (error: Error | null) => void) => void;
 
 /** Makes committed transactions durable without blocking the event loop. */
-export type WalSync = ReturnType<typeof createWalSync>;
+export type WalSync = Omit<ReturnType<typeof createWalSync>, "run"> & { run: Durable };
 
 /**
  * Creates the sync of a WAL, off the main thread, as SQLite with synchronous=NORMAL does not sync it at a commit. All descriptors

@@ -20,6 +20,7 @@ import type { ReadTransaction } from "../reads/read-transaction.ts";
 import type { StatementCache } from "../reads/statement-cache.ts";
 import type { Change, ChangeListener, CommitListener, OutboxOptions, Sync, Transaction } from "../types.ts";
 import type { CommitGate, CommitOrder } from "./commit-gate.ts";
+import { type DurabilityErrors, DurabilityRefused } from "./durability.ts";
 import type { RowCounts } from "./row-counts.ts";
 import { asWriteError, durabilityFailure, isFailedSync, isFileError, shortage } from "./sqlite-errors.ts";
 import type { WalSync } from "./wal-sync.ts";
@@ -328,7 +329,7 @@ export class Writer {
   #sync(commits: readonly Commit[], retriesLeft: number): void {
     const { sync, clock, onSync } = this.#options;
     const startedAt = clock.now();
-    sync.run((error) => {
+    const done = (error: Error | null): void => {
       if (error !== null && retriesLeft > 0 && durabilityFailure(error) === "slow") {
         this.#slowness = shortage(error);
         clock.after(SYNC_RETRY_MS, () => this.#sync(commits, retriesLeft - 1));
@@ -347,7 +348,19 @@ export class Writer {
       }
       this.#syncNext();
       this.#noticeIdle();
-    });
+    };
+    sync.run(done, (errors) => this.#doubt(commits, errors));
+  }
+
+  /** Answers what waits, and refuses what comes: what is committed may still become durable, and is announced then. [CLU41] */
+  #doubt(commits: readonly Commit[], { committed, refused }: DurabilityErrors): void {
+    this.#slowness = refused;
+    for (const { writes } of [...commits, ...this.#unsynced]) {
+      for (const { write, outcome } of writes) write.reject(outcome.ok ? committed : outcome.error);
+    }
+    for (const write of this.#queue.slice(this.#head)) write.reject(refused);
+    this.#queue = [];
+    this.#head = 0;
   }
 
   #settle(commits: readonly Commit[]): void {
@@ -381,14 +394,16 @@ export class Writer {
    * nothing, and the content of the page cache may not be on the disk.
    */
   #fail(cause: unknown, commits: readonly Commit[]): void {
+    const errors = cause instanceof DurabilityRefused ? cause.errors : null;
     if (this.#failure === null) {
-      this.#failure = new AppError(503, FAILED_MESSAGE, { cause });
+      this.#failure = errors?.refused ?? new AppError(503, FAILED_MESSAGE, { cause });
       this.#options.reads.refuse(this.#failure);
       this.#options.onFinal();
     }
     const failure = this.#failure;
+    const committed = errors?.committed ?? failure;
     for (const { writes } of [...commits, ...this.#unsynced]) {
-      for (const { write, outcome } of writes) write.reject(hasOwnError(outcome) ? outcome.error : failure);
+      for (const { write, outcome } of writes) write.reject(hasOwnError(outcome) ? outcome.error : committed);
     }
     for (const write of this.#queue.slice(this.#head)) write.reject(failure);
     this.#unsynced = [];

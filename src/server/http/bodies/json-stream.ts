@@ -1,3 +1,4 @@
+import { type AnswerGate, behind } from "../../../kernel/answer-gate.ts";
 import type { Clock } from "../../../kernel/clock.ts";
 import { nextTurn } from "../../../kernel/time/scheduler.ts";
 import { STALL_TIMEOUT_MS } from "../limits.ts";
@@ -39,11 +40,11 @@ export const streamJson = (body: object, options: { clock: Clock; onEnd: () => v
 
 /**
  * Streams pieces of text as the client reads them, one in a turn of the event loop. `onEnd` is called once: when everything is sent,
- * the client is gone, it stops reading, or a piece fails.
+ * the client is gone, it stops reading, or a piece fails. `gate`: for pieces that are read while they are sent.
  */
 export function streamText(
   pieces: Iterator<string, void> | AsyncIterator<string, void>,
-  { clock, onEnd }: { clock: Clock; onEnd: () => void },
+  { clock, gate = null, onEnd }: { clock: Clock; gate?: AnswerGate | null; onEnd: () => void },
 ): ReadableStream {
   const encoder = new TextEncoder();
   let cancelStall = () => {};
@@ -61,7 +62,7 @@ export function streamText(
         // Yields to the event loop between pieces, also when the client reads them at once.
         await nextTurn();
         try {
-          const { value, done } = await pieces.next();
+          const { value, done } = await behind(gate, await pieces.next());
           if (isEnded) return;
           if (done === true) {
             controller.close();

@@ -1,5 +1,6 @@
 import http from "node:http";
 import type { AnyElysia } from "elysia";
+import type { AnswerGate } from "../../../kernel/answer-gate.ts";
 import type { Clock } from "../../../kernel/clock.ts";
 import { codeOf } from "../../../kernel/errors.ts";
 import { createSocketServer, type SocketHandler } from "../../sockets/socket-server.ts";
@@ -7,8 +8,9 @@ import { HEADERS_MAX_BYTES, IDLE_TIMEOUT_SECONDS, REQUEST_MAX_BYTES } from "../l
 import { Shedding } from "../workers/shedding.ts";
 import { createClientAddress, type ProxyTrust } from "./client-address.ts";
 import { Generations, type Retirement } from "./generations.ts";
+import { leaving } from "./leaving.ts";
 import { type OpenInner, Receivers } from "./receivers.ts";
-import { type NativeRoutes, Requests } from "./requests.ts";
+import { type NativeHandler, type NativeRoutes, Requests } from "./requests.ts";
 import type { Steering } from "./steering.ts";
 
 export const HOST_DEFAULT = "127.0.0.1";
@@ -32,7 +34,7 @@ export interface ListenOptions {
   routes?: NativeRoutes;
   /** Whether workers may listen on the port, too. */
   isShared?: boolean;
-  failure(cause: unknown): Response;
+  failure(cause: unknown, request?: Request): Response;
 }
 
 /** The network side of a platform. Before it listens there are no sockets; requests then come from the process itself. */
@@ -52,10 +54,12 @@ export function createListener(options: {
   waitingMaxBytes?: number;
   idleTimeoutSeconds?: number;
   socketIdleSeconds?: number;
+  /** Lets answers and messages leave; null: they always may. */
+  gate?: AnswerGate | null;
   /** The headers of the answer to an upgrade. */
   upgradeHeaders?: Readonly<Record<string, string>>;
 }) {
-  const { idleTimeoutSeconds = IDLE_TIMEOUT_SECONDS } = options;
+  const { idleTimeoutSeconds = IDLE_TIMEOUT_SECONDS, gate = null } = options;
   let origin: string | null = null;
   let openWith: ((certificate: Certificate | null) => void) | null = null;
   const requests = new Requests(options);
@@ -95,7 +99,8 @@ export function createListener(options: {
       if (isStopped) throw new Error("It was stopped, and cannot listen again");
       const { host, port: askedPort } = addressFor(tls !== null, wantedHost, wantedPort);
       let port = askedPort;
-      const { fetch: serve } = server;
+      const serve = leaving(server.fetch, { gate, failure });
+      const leave = (handle: NativeHandler): NativeHandler => leaving(handle, { gate, failure });
       // Read-only in the types, but settable in Bun, and the only way to set it. It applies to all servers of the process.
       Object.assign(http, { maxHeaderSize: HEADERS_MAX_BYTES });
       const opened = new Generations(options.clock, tls?.steering ?? null);
@@ -109,11 +114,11 @@ export function createListener(options: {
             ...(certificate === null ? {} : { tls: { cert: certificate.cert, key: certificate.key } }),
             idleTimeout: idleTimeoutSeconds,
             maxRequestBodySize: REQUEST_MAX_BYTES,
-            routes: requests.native(routes, { isLast: () => isLast(retirement), serve }),
+            routes: requests.native(routes, { isLast: () => isLast(retirement), serve, leave }),
             fetch: (request, receiver) =>
               isLast(retirement) ? requests.answerLast(request, receiver, serve) : serve(requests.withHost(request)),
             websocket: sockets.handlers,
-            error: failure,
+            error: (cause) => failure(cause),
           }),
         );
       try {

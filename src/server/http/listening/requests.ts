@@ -73,12 +73,15 @@ export class Requests {
 
   /**
    * Builds routes for Bun's own router: their handlers answer requests that need nothing more, and `serve` answers the others. `isLast`:
-   * whether the connection of the request ends with its answer.
+   * whether the connection of the request ends with its answer. `leave` holds answers.
    */
-  native(routes: NativeRoutes, { isLast, serve }: { isLast: () => boolean; serve: Fetch }) {
-    const guarded =
-      (handle: NativeHandler) =>
-      (request: BunRequest, receiver: Server<SocketHandler>): MaybePromise<Response> => {
+  native(
+    routes: NativeRoutes,
+    { isLast, serve, leave }: { isLast: () => boolean; serve: Fetch; leave: (handle: NativeHandler) => NativeHandler },
+  ) {
+    const guarded = (unheld: NativeHandler) => {
+      const handle = leave(unheld);
+      return (request: BunRequest, receiver: Server<SocketHandler>): MaybePromise<Response> => {
         if (isLast()) return this.answerLast(request, receiver, serve);
         // Most requests have the same host, and the header is read more quickly than the URL.
         const host = request.headers.get("host");
@@ -89,6 +92,7 @@ export class Requests {
         }
         return handle(request);
       };
+    };
     return mapValues(routes, (methods) => mapValues(methods, guarded));
   }
 

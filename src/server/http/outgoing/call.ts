@@ -5,6 +5,7 @@ import { brotliDecompress, unzip } from "node:zlib";
 import { unlessAborted } from "../../../kernel/time/deadline.ts";
 import { JsonScan } from "../bodies/json-scan.ts";
 import { HOST_KNOWN_MS, HOSTS_KNOWN_MAX } from "../limits.ts";
+import { mayLeave } from "./leaving.ts";
 
 /** A request to another server. `signal` bounds its time, up to the last byte of the answer that is read. */
 export type OutgoingRequest = Pick<BunFetchRequestInit, "method" | "headers" | "body" | "tls"> & {
@@ -49,12 +50,13 @@ const BODILESS: ReadonlySet<number> = new Set([204, 205, 304]);
 /**
  * Sends a request and waits for the head of the answer: the only call of `fetch` to other servers. It follows no redirect, which
  * could lead into this network and carry credentials along, and decodes no body: a few bytes may become gigabytes. Errors: those of
- * `fetch` and `findHost`; the signal's reason.
+ * `fetch`, `findHost` and `mayLeave`; the signal's reason.
  */
 export async function outgoingCall(url: string, request: OutgoingRequest): Promise<OutgoingAnswer> {
   const headers = new Headers(request.headers);
   if (!headers.has("accept-encoding")) headers.set("accept-encoding", "identity");
   await findHost(url, request.signal);
+  await mayLeave();
   const response = await fetch(url, { ...request, headers, redirect: "manual", decompress: false });
   const { status, ok, body } = response;
   const { host } = new URL(url);

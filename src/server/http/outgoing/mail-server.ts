@@ -1,5 +1,6 @@
 import { SECOND_MS } from "../../../kernel/time/duration.ts";
 import type { AuthConfig } from "../../config/types.ts";
+import { mayLeave } from "./leaving.ts";
 
 export type SmtpConfig = NonNullable<NonNullable<AuthConfig["mail"]>["smtp"]>;
 
@@ -8,7 +9,7 @@ const TIMEOUT_MS = 20 * SECOND_MS;
 /** Opens a pool of connections to a mail server; each connects when a mail is sent. */
 export async function openMailServer(smtp: SmtpConfig, { connectionsMax }: { connectionsMax: number }) {
   const { createTransport } = await import("nodemailer");
-  return createTransport({
+  const transport = createTransport({
     host: smtp.host,
     port: smtp.port,
     secure: smtp.secure ?? smtp.port === 465,
@@ -22,4 +23,12 @@ export async function openMailServer(smtp: SmtpConfig, { connectionsMax }: { con
     disableFileAccess: true,
     disableUrlAccess: true,
   });
+  return {
+    /** Errors: those of the library; 503, the mail may not leave. */
+    async sendMail(mail: Parameters<typeof transport.sendMail>[0]): Promise<void> {
+      await mayLeave();
+      await transport.sendMail(mail);
+    },
+    close: (): void => transport.close(),
+  };
 }

@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { jobsLayout } from "../../../../schema/migrations/index.ts";
+import type { AnswerGate } from "../../../kernel/answer-gate.ts";
 import type { Clock } from "../../../kernel/clock.ts";
 import type { Ids } from "../../../kernel/ids.ts";
 import type { JsonValue } from "../../../kernel/json/json.ts";
@@ -33,6 +34,8 @@ export interface QueueCoreDeps {
   /** Whether jobs are accepted and none runs. */
   isDrill: boolean;
   foreground: Foreground;
+  /** Lets jobs begin when the log of a cluster has them; null: they always may. */
+  gate?: AnswerGate | null;
   clock: Clock;
   ids: Ids;
   logger: Logger;
@@ -70,7 +73,7 @@ export function createQueueCore(deps: QueueCoreDeps): QueueCore {
     return store;
   };
   const existing = (): JobStore | null => store ?? (existsSync(path) ? open() : null);
-  const dispatcher = new Dispatcher({ store: open, sealing, foreground: deps.foreground, clock, ids, logger });
+  const dispatcher = new Dispatcher({ ...deps, store: open, sealing });
   const enqueue = createEnqueuing(open, dispatcher.onDue);
   const entryOf = (name: string, data: JsonValue, options: EnqueueOptions = {}): NewJob => {
     const createdAt = clock.now();

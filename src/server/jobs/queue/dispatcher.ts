@@ -1,3 +1,4 @@
+import { type AnswerGate, behind } from "../../../kernel/answer-gate.ts";
 import type { Clock, Millis } from "../../../kernel/clock.ts";
 import type { Ids } from "../../../kernel/ids.ts";
 import type { JsonValue } from "../../../kernel/json/json.ts";
@@ -43,6 +44,7 @@ export interface DispatcherDeps {
   store: () => JobStore;
   sealing: JobSealing;
   foreground: Foreground;
+  gate?: AnswerGate | null;
   clock: Clock;
   ids: Ids;
   logger: Logger;
@@ -314,7 +316,7 @@ export class Dispatcher {
   }
 
   #run(name: Name, job: ClaimedJob): void {
-    const { store, sealing, clock, logger } = this.#deps;
+    const { store, sealing, clock, logger, gate = null } = this.#deps;
     const { id, seq, attempt } = job;
     const log = jobLogger(logger, job);
     const running: Running = {
@@ -327,7 +329,8 @@ export class Dispatcher {
           run: (given) => {
             const secret = job.secret === null ? null : sealing.unseal(id, job.secret);
             if (job.secret !== null && secret === null) throw new Error("it was encrypted with another secret");
-            return chain(this.#dataOf(job.data), (data) => {
+            // What it does may tell of the job, and of everything before.
+            return chain(behind(gate, this.#dataOf(job.data)), (data) => {
               given.signal.throwIfAborted();
               return name.definition.run(Object.assign(given, { secret, data }));
             });

@@ -40,6 +40,7 @@ const CACHES: Readonly<Record<string, readonly Reason[]>> = {
   "http/http.ts": ["request"],
   "http/rate-limit.ts": ["writer"],
   "platform/workers/answering.ts": ["request", "request"],
+  "sockets/socket-line.ts": ["request"],
   "sockets/socket-server.ts": ["request", "request", "request"],
 };
 

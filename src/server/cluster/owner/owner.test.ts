@@ -1,0 +1,248 @@
+/** Tests of a server that owns the files of a cluster, on a real PostgreSQL. */
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import { expectSameFiles, filesOfLog } from "../../../../tests/support/cluster/log-files.ts";
+import { startOwner, type TestOwner } from "../../../../tests/support/cluster/owners.ts";
+import { TestPostgres } from "../../../../tests/support/cluster/postgres.ts";
+import { openSocket } from "../../../../tests/support/socket.ts";
+import { until } from "../../../../tests/support/until.ts";
+import type { PlatformConfig } from "../../config/types.ts";
+import { outgoingFetch } from "../../http/outgoing/call.ts";
+import { makeSchema } from "../postgres/schema.ts";
+
+const CONFIG = {
+  databases: {
+    main: {
+      tables: {
+        notes: {
+          schema: { title: { type: "string", unique: true }, body: { type: "string" } },
+          search: ["body"],
+        },
+      },
+    },
+  },
+  kv: { cache: {} },
+  d1: { ledger: {} },
+} as unknown as PlatformConfig;
+
+let postgres: TestPostgres;
+let owners: TestOwner[] = [];
+beforeEach(async () => {
+  postgres = await TestPostgres.start();
+  const connection = await postgres.connect();
+  await makeSchema(connection, 1_000_000);
+  connection.close();
+  owners = [];
+});
+afterEach(async () => {
+  await Promise.all(owners.map((owner) => owner.stop()));
+  await postgres.stop();
+});
+
+async function owning(config: PlatformConfig = CONFIG): Promise<TestOwner> {
+  const owner = await startOwner({ postgres: postgres.url, config });
+  owners.push(owner);
+  return owner;
+}
+
+test("[CLU40] the log leads to exactly the files of its owner, whatever has changed them", async () => {
+  const owner = await owning();
+  const { service } = owner;
+  const path = "/api/db/main/tables/notes";
+  await Promise.all(
+    Array.from({ length: 40 }, (_, index) => service.post(path, { title: `t${index}`, body: "some text" })),
+  );
+  const long = await service.post<{ id: string }>(path, { title: "long", body: "word ".repeat(200_000) });
+  expect([long.status, long.body, owner.failures]).toEqual([201, long.body, []]);
+  await service.patch(`${path}/${long.body.id}`, { title: "longer" });
+  const { body } = await service.get<{ items: { id: string }[] }>(`${path}?limit=5`);
+  for (const { id } of body.items) await service.delete(`${path}/${id}`);
+  await service.post("/api/kv/cache", { action: "set", key: "a", value: 1 });
+  for (const sql of ["CREATE TABLE t (n)", "INSERT INTO t VALUES (1), (2)", "VACUUM", "INSERT INTO t VALUES (3)"])
+    expect(await service.post("/api/d1/ledger", { query: sql })).toMatchObject({ status: 200 });
+  await owner.stop();
+  owners = [];
+  expect(await expectSameFiles(postgres, owner.dataDirectory)).toContain("databases/main.db");
+  const { numbers } = (await filesOfLog(postgres)).get("databases/main.db") ?? { numbers: [] };
+  expect(numbers.length).toBeGreaterThan(3);
+  expect(owner.failures).toEqual([]);
+}, 60_000);
+
+const NOTES = "/api/db/main/tables/notes";
+const clusterCode = ({ body }: { body: unknown }): string | undefined =>
+  (body as { data?: { cluster?: { code: string } } }).data?.cluster?.code;
+
+/** Lets no append through until the returned function is called. */
+async function holdAppends(): Promise<(change?: string) => Promise<void>> {
+  const connection = await postgres.connect("holder");
+  await connection.run("BEGIN");
+  await connection.run("SELECT 1 FROM platform.groups FOR UPDATE");
+  return async (change) => {
+    if (change !== undefined) await connection.run(change);
+    await connection.run("COMMIT");
+    connection.close();
+  };
+}
+
+/** Whether a promise has settled, without waiting for it. */
+function watch<T>(promise: Promise<T>): { readonly isSettled: boolean; readonly promise: Promise<T> } {
+  const watched = { isSettled: false, promise };
+  const settled = (): void => {
+    watched.isSettled = true;
+  };
+  promise.then(settled, settled);
+  return watched;
+}
+
+test("[CLU42] an answer leaves when the log has everything that it may show, and at once where nothing is under way", async () => {
+  const owner = await owning();
+  const { service, started } = owner;
+  expect((await service.post(NOTES, { title: "before", body: "" })).status).toBe(201);
+  const release = await holdAppends();
+  // Nothing is under way: it does not wait for the log.
+  expect((await service.get<{ items: unknown[] }>(NOTES)).body.items).toHaveLength(1);
+  const acknowledged = started.member.announcement?.position;
+  const written = watch(service.post(NOTES, { title: "held", body: "" }));
+  await until("it is committed here", () => started.member.position > (acknowledged ?? 0));
+  const list = watch(service.get<{ items: unknown[] }>(NOTES));
+  const refused = watch(service.post(NOTES, { title: "before", body: "" }));
+  const absent = watch(service.get(`${NOTES}/none`));
+  await until("they wait at the gate", () => owner.heldCount >= 2);
+  expect([written.isSettled, list.isSettled, refused.isSettled, absent.isSettled]).toEqual([
+    false,
+    false,
+    false,
+    false,
+  ]);
+  await release();
+  expect((await written.promise).status).toBe(201);
+  expect((await list.promise).body.items).toHaveLength(2);
+  expect([(await refused.promise).status, (await absent.promise).status]).toEqual([409, 404]);
+}, 60_000);
+
+test("[CLU42] messages to sockets and calls to other servers wait for the log too", async () => {
+  let calls = 0;
+  const other = Bun.serve({
+    port: 0,
+    fetch() {
+      calls += 1;
+      return new Response("ok");
+    },
+  });
+  const owner = await owning({
+    ...CONFIG,
+    realtime: { broadcast: { subscribe: () => true } },
+  } as unknown as PlatformConfig);
+  const { service, started, platform, url } = owner;
+  const socket = await openSocket(`${url.replace("http", "ws")}/api/realtime`);
+  const user = { email: "one@example.com", password: "correct horse battery", role: "user" };
+  expect((await service.post("/api/auth/admin/users", user)).status).toBe(201);
+  const { body } = await service.post<{ accessToken: string }>("/api/auth/signin", {
+    email: user.email,
+    password: user.password,
+  });
+  socket.send({ type: "auth", token: body.accessToken });
+  await socket.nextOf("auth_success");
+  socket.send({ type: "subscribe", channel: "broadcast:news" });
+  await socket.nextOf("subscribed");
+  await platform.app.broadcast("broadcast:news", "at once", {});
+  await socket.expect({ event: "at once" });
+  const release = await holdAppends();
+  const { position } = started.member;
+  const written = watch(service.post(NOTES, { title: "held", body: "" }));
+  await until("it is committed here", () => started.member.position > position);
+  const sent = watch(platform.app.broadcast("broadcast:news", "held", {}));
+  const called = watch(outgoingFetch(other.url.href, { signal: AbortSignal.timeout(10_000), maxBytes: 100 }));
+  await until("they wait", () => owner.heldCount >= 3);
+  socket.send({ type: "ping" });
+  expect([written.isSettled, sent.isSettled, called.isSettled, calls, socket.pending]).toEqual([
+    false,
+    false,
+    false,
+    0,
+    [],
+  ]);
+  await release();
+  // The answer to the ping comes behind the message.
+  await socket.expect({ event: "held" });
+  await Promise.all([written.promise, sent.promise, called.promise]);
+  expect(calls).toBe(1);
+  await socket.close();
+  await other.stop(true);
+}, 60_000);
+
+test("[CLU43] code of the config learns of a commit, and a job begins, when the log has it", async () => {
+  const ran: string[] = [];
+  const owner = await owning({
+    ...CONFIG,
+    jobs: { note: { run: ({ data }: { data: unknown }) => void ran.push(String(data)) } },
+  } as unknown as PlatformConfig);
+  const { started } = owner;
+  const { app } = owner.platform;
+  const table = app.db("main").table("notes");
+  await app.jobs.enqueue("note", "first");
+  await until("the job has run", () => ran.length === 1);
+  await table.insert({ title: "one", body: "" });
+  expect(await table.where("title", "==", "one").sort("title").first()).toMatchObject({ title: "one" });
+  const release = await holdAppends();
+  const { position } = started.member;
+  const enqueued = watch(app.jobs.enqueue("note", "second"));
+  await until("it is committed here", () => started.member.position > position);
+  const [found, failed] = [watch(table.count()), watch(table.get("").catch(() => null))];
+  await until("what was read waits, and so does the job", () => owner.heldCount >= 3);
+  expect([enqueued.isSettled, found.isSettled, failed.isSettled, ran]).toEqual([false, false, false, ["first"]]);
+  await release();
+  expect([await found.promise, await failed.promise]).toEqual([1, null]);
+  await enqueued.promise;
+  await until("the job has run", () => ran.length === 2);
+}, 60_000);
+
+test("[CLU41] without PostgreSQL a write is answered within 4 s, and is done once the log is back", async () => {
+  const owner = await owning();
+  const { service } = owner;
+  expect((await service.post(NOTES, { title: "before", body: "" })).status).toBe(201);
+  await postgres.kill();
+  const startedAt = performance.now();
+  const lost = await service.post(NOTES, { title: "lost", body: "" });
+  expect(performance.now() - startedAt).toBeLessThan(4_000);
+  expect([lost.status, clusterCode(lost), lost.headers.get("retry-after")]).toEqual([503, "unknown_outcome", "1"]);
+  // Nothing of it is done: it may be sent again.
+  const next = await service.post(NOTES, { title: "next", body: "" });
+  expect([next.status, clusterCode(next), next.headers.get("retry-after")]).toEqual([503, "no_owner", "1"]);
+  const read = await service.get(NOTES);
+  expect([read.status, clusterCode(read)]).toEqual([503, "stale"]);
+  await postgres.run();
+  await until(
+    "writes are taken again",
+    async () => (await service.post(NOTES, { title: "after", body: "" })).status === 201,
+  );
+  const { body } = await service.get<{ items: { title: string }[] }>(NOTES);
+  expect(body.items.map(({ title }) => title).toSorted()).toEqual(["after", "before", "lost"]);
+  expect(owner.failures).toEqual([]);
+}, 60_000);
+
+test("[CLU41] when another node takes the group, what waits has an unknown outcome, and nothing more is answered", async () => {
+  const owner = await owning();
+  const { service } = owner;
+  expect((await service.post(NOTES, { title: "before", body: "" })).status).toBe(201);
+  const release = await holdAppends();
+  const { position } = owner.started.member;
+  const waiting = [1, 2].map((count) => service.post(NOTES, { title: `waits ${count}`, body: "" }));
+  await until("they are committed here", () => owner.started.member.position > position);
+  const read = service.get(NOTES);
+  await until("it waits at the gate", () => owner.heldCount > 0);
+  await release(
+    "UPDATE platform.groups SET epoch = epoch + 1, owner = 'another', incarnation = 'another', position = position + 1, nonce = 'other'",
+  );
+  for (const answer of await Promise.all(waiting))
+    expect([answer.status, clusterCode(answer), answer.headers.get("retry-after")]).toEqual([
+      503,
+      "unknown_outcome",
+      "1",
+    ]);
+  expect(clusterCode(await read)).toBe("no_owner");
+  const next = await service.post(NOTES, { title: "next", body: "" });
+  expect([next.status, clusterCode(next)]).toEqual([503, "no_owner"]);
+  const after = await service.get(NOTES);
+  expect([after.status, clusterCode(after)]).toEqual([503, "no_owner"]);
+  expect(owner.failures).toHaveLength(1);
+}, 60_000);

@@ -1,0 +1,155 @@
+import { resolve } from "node:path";
+import type { AnswerGate } from "../../../kernel/answer-gate.ts";
+import { clusterRefusal } from "../../../kernel/errors.ts";
+import type { CommitCapture } from "../../db/index.ts";
+import { type DurabilityErrors, DurabilityRefused } from "../../db/writer/durability.ts";
+import type { LogRow } from "../protocol/statements.ts";
+import { CapturedFiles, type LoggedFile } from "./captured-files.ts";
+import { WAIT_MAX_MS } from "./limits.ts";
+import { Waits } from "./waits.ts";
+
+/** A member of the cluster as its owner sees it. */
+export interface OwnerMember {
+  readonly isOwner: boolean;
+  readonly position: number;
+  readonly announcement: { position: number } | null;
+  mayAnswer(position: number): boolean;
+  commit(row: LogRow): number | null;
+}
+
+export interface OwnerOptions {
+  member: OwnerMember;
+  dataDirectory: string;
+  /** Returns what the log has of a file, by its path in the data directory; null: nothing. */
+  logged: (path: string) => LoggedFile | null;
+  /** The monotonic clock. */
+  nowMs: () => number;
+  /** Told once why nothing more can be committed: the group should be released, and the files set aside where commits were lost. */
+  onFailed: (cause: unknown) => void;
+}
+
+/**
+ * Ownership of a server: each commit of its files goes to the log, a write waits for it, and what leaves waits until the log has
+ * everything that it may have been computed from. [CLU40]–[CLU46]
+ */
+export class ClusterOwner {
+  readonly capture: CommitCapture;
+  readonly gate: AnswerGate;
+  readonly #options: OwnerOptions;
+  readonly #files: CapturedFiles;
+  readonly #writes = new Waits();
+  readonly #answers = new Waits();
+  #failure: Error | null = null;
+  #hasLost = false;
+
+  constructor(options: OwnerOptions) {
+    this.#options = options;
+    const dataDirectory = resolve(options.dataDirectory);
+    this.#files = new CapturedFiles({
+      ...options,
+      dataDirectory,
+      append: (rows) => this.#append(rows),
+      failed: (cause) => this.end(cause),
+    });
+    this.capture = {
+      durable: (done, doubt) => this.#durable(done, doubt),
+      opening: (path) => this.#files.opening(path),
+      removing: (path) => this.#files.removing(path),
+      unread: () => this.end(new Error("A commit was not read, so the log lacks it")),
+    };
+    const { member } = options;
+    this.gate = {
+      get position() {
+        return member.position;
+      },
+      wait: () => this.#wait(),
+    };
+  }
+
+  /** Whether there are commits in the files that the log was not given: they are to be set aside. */
+  get hasLost(): boolean {
+    return this.#hasLost;
+  }
+
+  /** Looks what may leave now. Called when the member has progressed, and some times a second. */
+  progressed(): void {
+    const { member, nowMs } = this.#options;
+    if (this.#failure !== null) return;
+    if (!member.isOwner) {
+      this.end(new Error("Another node has taken the group"));
+      return;
+    }
+    if (this.#writes.isEmpty && this.#answers.isEmpty) return;
+    const acknowledged = member.announcement?.position ?? -1;
+    this.#writes.settle((position) => position <= acknowledged);
+    this.#answers.settle((position) => member.mayAnswer(position));
+    const beforeMs = nowMs() - WAIT_MAX_MS;
+    this.#writes.remind(beforeMs);
+    this.#answers.remind(beforeMs);
+  }
+
+  /** Ends it: nothing more is committed, and what waits fails. For the end of ownership, and where the log cannot be reached in a stop. */
+  end(cause: Error): void {
+    if (this.#failure !== null) return;
+    this.#failure = cause;
+    this.#writes.fail(new DurabilityRefused(refusals()));
+    this.#answers.fail(clusterRefusal("no_owner", cause));
+    this.#options.onFailed(cause);
+  }
+
+  #append(rows: readonly LogRow[]): void {
+    for (const row of rows) {
+      if (this.#failure === null && this.#options.member.commit(row) !== null) continue;
+      this.#hasLost = true;
+      this.end(new Error("A commit came when this node was no longer the owner, or more waited than the log takes"));
+    }
+  }
+
+  #durable(done: (error: Error | null) => void, doubt: (errors: DurabilityErrors) => void): void {
+    const { member, nowMs } = this.#options;
+    if (this.#failure !== null) {
+      done(new DurabilityRefused(refusals()));
+      return;
+    }
+    const { position } = member;
+    if (position <= (member.announcement?.position ?? -1)) {
+      done(null);
+      return;
+    }
+    this.#writes.add({
+      position,
+      sinceMs: nowMs(),
+      // `fail` above gives it an error.
+      ended: (error) => done(error as Error | null),
+      late() {
+        doubt(refusals());
+        return true;
+      },
+    });
+  }
+
+  #wait(): Promise<void> | null {
+    const { member, nowMs } = this.#options;
+    if (this.#failure !== null || !member.isOwner) return Promise.reject(clusterRefusal("no_owner", this.#failure));
+    const { position } = member;
+    if (member.mayAnswer(position)) return null;
+    // Nothing has moved for so long that whoever asks now would wait in vain.
+    if (this.#writes.isLate) return Promise.reject(clusterRefusal("stale"));
+    return new Promise((resolve, reject) => {
+      this.#answers.add({
+        position,
+        sinceMs: nowMs(),
+        ended: (error) => (error === null ? resolve() : reject(error)),
+        late() {
+          reject(clusterRefusal("stale"));
+          return false;
+        },
+      });
+    });
+  }
+}
+
+const refusals = (): DurabilityErrors => ({
+  committed: clusterRefusal("unknown_outcome"),
+  refused: clusterRefusal("no_owner"),
+});

@@ -1,0 +1,35 @@
+import type { AnswerGate } from "../../../kernel/answer-gate.ts";
+import { AppError, clusterRefusal } from "../../../kernel/errors.ts";
+import { chain, type MaybePromise } from "../../../kernel/maybe-promise.ts";
+
+/** Statuses of answers that say nothing of what is stored: of an upgrade, whose messages wait by themselves, and of a server that cannot answer. */
+const SILENT: ReadonlySet<number> = new Set([101, 503]);
+const READING: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS"]);
+
+export type Answering<Asked extends Request = Request> = (request: Asked) => MaybePromise<Response>;
+
+/** Returns a handler whose answers leave when the gate lets them; without a gate, the handler itself. [CLU42] */
+export function leaving<Asked extends Request>(
+  handle: Answering<Asked>,
+  { gate, failure }: { gate: AnswerGate | null; failure: (cause: unknown, request: Request) => Response },
+): Answering<Asked> {
+  if (gate === null) return handle;
+  return (request) =>
+    chain(handle(request), (response) => {
+      const wait = SILENT.has(response.status) ? null : gate.wait();
+      if (wait === null) return response;
+      return wait.then(
+        () => response,
+        (cause: unknown) => {
+          void response.body?.cancel().catch(() => {});
+          return failure(refusalOf(cause, request), request);
+        },
+      );
+    });
+}
+
+/** A request that may have changed something is not told that it has not. */
+function refusalOf(cause: unknown, { method }: Request): unknown {
+  const isOfCluster = cause instanceof AppError && cause.data?.["cluster"] !== undefined;
+  return isOfCluster && !READING.has(method) ? clusterRefusal("unknown_outcome", cause) : cause;
+}

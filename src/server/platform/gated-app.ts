@@ -1,0 +1,42 @@
+import type { AnswerGate } from "../../kernel/answer-gate.ts";
+import { isPromise } from "../../kernel/maybe-promise.ts";
+import type { AppAccess } from "../config/app/index.ts";
+
+/**
+ * Wraps the server's own access, so that whatever it gives asynchronously, errors too, comes when it may leave: code of the config may
+ * tell it to anybody. What a rule or transaction gets at once has no way out before its own end. [CLU43]
+ */
+export function gatedApp(app: AppAccess, gate: AnswerGate): AppAccess {
+  // The proxy of an object of the same interface.
+  return gated(app, gate) as AppAccess;
+}
+
+function gated(access: object, gate: AnswerGate): object {
+  const of = (value: unknown): unknown => {
+    if (isPromise(value)) return whenItMay(value, gate);
+    return typeof value === "object" && value !== null ? gated(value, gate) : value;
+  };
+  // Not of `access` itself, which is frozen: a proxy may not give anything else for its members.
+  return new Proxy(
+    {},
+    {
+      get: (_, name) => {
+        const member: unknown = Reflect.get(access, name, access);
+        return typeof member === "function"
+          ? (...args: readonly unknown[]) => of(Reflect.apply(member, access, args))
+          : of(member);
+      },
+      has: (_, name) => Reflect.has(access, name),
+      ownKeys: () => [],
+      set: () => false,
+    },
+  );
+}
+
+async function whenItMay<T>(promise: PromiseLike<T>, gate: AnswerGate): Promise<T> {
+  try {
+    return await promise;
+  } finally {
+    await gate.wait();
+  }
+}
