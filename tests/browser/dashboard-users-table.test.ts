@@ -10,7 +10,9 @@ const CONFIG = `{
   databases: { shared: { tables: {
     posts: { schema: { title: { type: "string" }, authorId: { references: "users", onDelete: "setNull" } } },
     docs: { schema: { editorIds: { type: "references", references: "users", onDelete: "remove" } } },
-  } } },
+  } },
+  far: { tables: { notes: { schema: { byId: { references: "shared/users", onDelete: "setNull" } } } } },
+  boards: { instance: true, tables: { cards: { schema: { guestIds: { type: "references", references: "shared/users", onDelete: "remove" } } } } } },
 }`;
 
 const browser = testBrowser();
@@ -68,11 +70,38 @@ browserTest("[TB883] a reference is picked by the name of a user, and counted on
   const { body } = await platform.service.get(`${TABLES}/posts/${post.body.id}`);
   expect(body["authorId"]).toBe(ann.id);
   await page.goto(`${platform.url}/admin/users/${ann.id}`);
-  const records = page.getByRole("table", { name: "Records" });
+  const records = page.getByRole("table", { name: "Referred by" });
   for (const name of ["shared / posts", "shared / docs"]) await records.getByRole("link", { name }).waitFor();
   await records.getByRole("link", { name: "shared / docs" }).click();
   await page.waitForURL("**/docs?**");
   await page.getByText("1 records").waitFor();
+  expect(problems).toEqual([]);
+});
+
+browserTest("[AD125] a record shows which records of other files refer to it, those of instances too", async () => {
+  const user = await signIn(platform);
+  const noted = () => platform.service.post<{ id: string }>("/api/db/far/tables/notes", { byId: user.id });
+  const [note] = [await noted(), await noted()];
+  await platform.service.post("/api/db/boards/red/tables/cards", { guestIds: [ann.id, user.id] });
+  const { page, problems } = await openDashboard(browser, platform, `/admin/tables/shared/-/users?record=${user.id}`);
+  await page.getByRole("dialog").getByRole("tab", { name: "Referred by" }).click();
+  const found = page.getByRole("table", { name: "Referred by" });
+  await found.getByRole("row", { name: "far / notes byId 2" }).waitFor();
+  await found.getByRole("row", { name: "boards / red / cards guestIds 1" }).waitFor();
+  expect(await found.getByRole("row").count()).toBe(2);
+  await found.getByRole("link", { name: "boards / red / cards" }).click();
+  await page.waitForURL("**/tables/boards/red/cards?**");
+  await page.getByText("1 records").waitFor();
+  // The page of the account says the same, and the schema names the tables.
+  await page.goto(`${platform.url}/admin/users/${user.id}`);
+  await found.getByRole("row", { name: "far / notes byId 2" }).waitFor();
+  await page.goto(`${platform.url}/admin/tables/shared/-/users?tab=schema`);
+  await page.getByText("far/notes.byId").waitFor();
+  await page.getByText("boards/cards.guestIds").waitFor();
+  // No table refers to notes: there is no tab.
+  await page.goto(`${platform.url}/admin/tables/far/-/notes?record=${note.body.id}`);
+  await page.getByRole("dialog").getByRole("tab", { name: "JSON" }).waitFor();
+  expect(await page.getByRole("tab", { name: "Referred by" }).count()).toBe(0);
   expect(problems).toEqual([]);
 });
 

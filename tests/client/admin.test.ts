@@ -177,6 +177,7 @@ test("[TC341] live rooms are listed, shown and closed, and players kicked", asyn
 test("[TC111] the size of a table, and what its rules say", async () => {
   const notes = { namespace: "shared", table: "notes" };
   const { id } = await admin.db("shared").table("notes").insert({ text: "sized" });
+  expect(await admin.tables.referrers(notes, "nothing refers to it")).toEqual({ items: [], cursor: null });
   const { rows, bytes, fileBytes } = await admin.tables.size(notes);
   expect(rows).toBeGreaterThan(0);
   expect(fileBytes).toBeGreaterThan(bytes);

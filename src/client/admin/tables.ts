@@ -16,6 +16,17 @@ export interface TableSize {
   fileBytes: number;
 }
 
+/** A field by which records refer to one. */
+export interface Referrer {
+  namespace: string;
+  /** null: the namespace has no instances. */
+  instanceId: string | null;
+  table: string;
+  field: string;
+  /** Number of records; no more than 1,000 are counted. */
+  records: number;
+}
+
 export type RuleOperation = "read" | "insert" | "update" | "delete";
 type RuleName = "open" | "create" | RuleOperation;
 
@@ -61,6 +72,15 @@ export interface AdminTables {
   /** Returns the size of a table. No rows are counted, so it takes the same time for any table. Errors: `not_found`. */
   size(table: TableName): Promise<TableSize>;
   /**
+   * Counts the records that refer to one, by field, in its file and in others, in tables that the key may read. Instances of other
+   * namespaces follow by id: continue with `cursor` until it is null. Errors: `not_found`.
+   */
+  referrers(
+    table: TableName,
+    id: string,
+    options?: { cursor?: string | undefined },
+  ): Promise<{ items: Referrer[]; cursor: string | null }>;
+  /**
    * Returns which rules allow or deny operations on one record to a user, or to `anonymous`. Nothing is written. `id`: a stored
    * record; `record`: one that does not exist; `data`: the changes of an update. All four operations by default. Needs the root
    * key.
@@ -74,11 +94,13 @@ export interface AdminTables {
   ): Promise<TriedRule[]>;
 }
 
+const pathOf = ({ namespace, table }: TableName): string =>
+  `/api/admin/tables/${[namespace, table].map(encodeURIComponent).join("/")}`;
+
 export const createAdminTables = ({ request }: Transport): AdminTables => ({
-  size({ namespace, instanceId, table }) {
-    const path = [namespace, table].map(encodeURIComponent).join("/");
-    return request("GET", `/api/admin/tables/${path}/size`, { query: { instanceId } });
-  },
+  size: (table) => request("GET", `${pathOf(table)}/size`, { query: { instanceId: table.instanceId } }),
+  referrers: (table, id, { cursor } = {}) =>
+    request("GET", `${pathOf(table)}/referrers`, { query: { id, instanceId: table.instanceId, cursor } }),
   async tryRules({ namespace, instanceId, table }, trial) {
     const body = { namespace, instanceId, table, ...trial };
     return (await request<{ results: TriedRule[] }>("POST", "/api/admin/rules/try", { body })).results;

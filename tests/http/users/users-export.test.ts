@@ -161,7 +161,7 @@ test("[AU390] an instance that cannot be opened is left out of an export, and th
   const { status, body } = await user.get<Exported>(OWN);
   expect(status).toBe(200);
   expect(Object.keys(body.records)).toEqual(["shared/users", "boards/whole/cards"]);
-  expect(platform.stderr()).toContain("an instance that may refer to a user cannot be read");
+  expect(platform.stderr()).toContain("an instance that may refer to a record cannot be read");
   await rm(join(platform.dataDirectory, "databases", "boards", "broken.db"));
 });
 

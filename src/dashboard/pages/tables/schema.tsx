@@ -25,6 +25,7 @@ import { FieldMenu, RuleAction, TableActions } from "./edit/actions.tsx";
 import { ACTIONS } from "./edit/rule-form.tsx";
 import { type Source, useSource } from "./edit/source.ts";
 import { PutBack } from "./edit/undo.tsx";
+import { referringFields } from "./record/referrers.tsx";
 
 /** Declaration of a table: fields, indexes, references and rules; and its size. */
 export function SchemaTab({ address, schema }: { address: TableAddress; schema: TableSchema }) {
@@ -193,12 +194,15 @@ function TableLink({
   on: string;
 }) {
   const { may } = useRights();
+  const { data } = useResources();
   const at = referredAt(address, { ...(namespace === undefined ? {} : { namespace }), table });
+  // Of which instance is not known here.
+  const hasInstances = namespace !== undefined && data?.namespaces[namespace]?.instance === true;
   const name = namespace === undefined ? table : `${namespace}/${table}`;
   const text = column === "id" ? name : `${name}.${column}`;
   return (
     <Stack gap={0}>
-      {may("db", at.namespace, table, "read") ? (
+      {may("db", at.namespace, table, "read") && !hasInstances ? (
         <Anchor size="sm" component={Link} to={pageOf(at)} search={{ tab: "schema" } as never}>
           {text}
         </Anchor>
@@ -238,14 +242,7 @@ const IndexLine = ({ fields, kind }: { fields: readonly string[]; kind: string }
 );
 
 function ReferredBy({ address }: { address: TableAddress }) {
-  const tables = useResources().data?.namespaces[address.namespace]?.tables ?? {};
-  const found = Object.entries(tables).flatMap(([table, { fields }]) =>
-    Object.entries(fields).flatMap(([column, { references }]) =>
-      references?.table === address.table && references.namespace === undefined
-        ? [{ table, column, onDelete: references.onDelete }]
-        : [],
-    ),
-  );
+  const found = referringFields(useResources().data?.namespaces ?? {}, address);
   if (found.length === 0) {
     return (
       <Text size="sm" c="dimmed">
@@ -256,10 +253,16 @@ function ReferredBy({ address }: { address: TableAddress }) {
   return (
     <Table>
       <Table.Tbody>
-        {found.map(({ table, column, onDelete }) => (
-          <Table.Tr key={`${table}.${column}`}>
+        {found.map(({ namespace, table, column, field }) => (
+          <Table.Tr key={`${namespace}.${table}.${column}`}>
             <Table.Td>
-              <TableLink address={address} table={table} column={column} on={`on delete: ${onDelete}`} />
+              <TableLink
+                address={address}
+                {...(namespace === address.namespace ? {} : { namespace })}
+                table={table}
+                column={column}
+                on={`on delete: ${field.references?.onDelete}`}
+              />
             </Table.Td>
           </Table.Tr>
         ))}

@@ -7,7 +7,8 @@ import { useRights } from "../../api/session.tsx";
 import { numberText } from "../../parts/format.tsx";
 import { Section } from "../../parts/page.tsx";
 import { Loadable } from "../../parts/states.tsx";
-import { pageOf, pathOf } from "../tables/address.ts";
+import { pageOf, pathOf, type TableAddress } from "../tables/address.ts";
+import { Referrers } from "../tables/record/referrers.tsx";
 
 /** Maximum number of fields searched for a user's records. */
 const MENTIONS_MAX = 40;
@@ -17,15 +18,14 @@ interface Mention {
   namespace: string;
   table: string;
   field: string;
-  operator: "==" | "has";
 }
 
 const PERSON =
   /(?:^|_)(?:user|owner|author|member|creator|sender|recipient|assignee|(?:created|updated)_?by)(?:_?id)?$/i;
 
 /**
- * Returns the fields of tables without instances that may refer to users: references to the table of users, those that lead an index, and further fields of an
- * index whose names suggest it. Other fields would need a full scan.
+ * Returns the fields of tables without instances that may have ids of users and are no references: those that lead an index, and further
+ * fields of an index whose names suggest it. Other fields would need a full scan.
  */
 function mentionsOf(namespaces: Resources["namespaces"]): Mention[] {
   const found: Mention[] = [];
@@ -33,9 +33,7 @@ function mentionsOf(namespaces: Resources["namespaces"]): Mention[] {
     if (instance) continue;
     for (const [table, schema] of Object.entries(tables)) {
       for (const [field, facts] of Object.entries(schema.fields)) {
-        const isReference = facts.references !== undefined && tables[facts.references.table]?.users === true;
-        const operator = facts.type === "references" ? "has" : "==";
-        if (isReference || mayMention(schema, field, facts)) found.push({ namespace, table, field, operator });
+        if (mayMention(schema, field, facts)) found.push({ namespace, table, field });
       }
     }
   }
@@ -48,13 +46,36 @@ function mayMention({ indexes }: TableSchema, field: string, { type, unique, ref
   return PERSON.test(field) && indexes.some(({ fields }) => fields.includes(field));
 }
 
+/** Returns the table of users, if there is one. */
+function usersIn(namespaces: Resources["namespaces"]): TableAddress | null {
+  for (const [namespace, { tables }] of Object.entries(namespaces)) {
+    const table = Object.entries(tables).find(([, { users }]) => users === true)?.[0];
+    if (table !== undefined) return { namespace, instance: null, table };
+  }
+  return null;
+}
+
 interface Count extends Mention {
   /** Number of records, or the server's error message. */
   records: number | string;
 }
 
-/** Records that refer to the user, by table, each with a link. */
+/** Records that refer to the user, by table, and further ones that have the id, each with a link. */
 export function Records({ userId }: { userId: string }) {
+  const users = usersIn(useResources().data?.namespaces ?? {});
+  const { may } = useRights();
+  return (
+    <Section title="Records">
+      {users === null || !may("db", users.namespace, users.table, "read") ? null : (
+        <Referrers address={users} id={userId} />
+      )}
+      <Mentions userId={userId} />
+    </Section>
+  );
+}
+
+/** Records without a reference to the user that have the id. */
+function Mentions({ userId }: { userId: string }) {
   const resources = useResources();
   const { may } = useRights();
   const places = mentionsOf(resources.data?.namespaces ?? {}).filter(({ namespace, table }) =>
@@ -66,36 +87,28 @@ export function Records({ userId }: { userId: string }) {
     queryFn: () => countAll(places, userId),
   });
   return (
-    <Section title="Records">
-      <Loadable query={counts} rows={2}>
-        {(all) => {
-          const found = all.filter(({ records }) => records !== 0);
-          return found.length === 0 ? (
-            <Text size="sm" c="dimmed">
-              No record refers to the user, as far as indexes tell.
-            </Text>
-          ) : (
-            <Table verticalSpacing={4} aria-label="Records">
-              <Table.Tbody>
-                {found.map((count) => (
-                  <CountLine key={`${count.namespace} ${count.table} ${count.field}`} count={count} userId={userId} />
-                ))}
-              </Table.Tbody>
-            </Table>
-          );
-        }}
-      </Loadable>
-    </Section>
+    <Loadable query={counts} rows={2}>
+      {(all) => {
+        const found = all.filter(({ records }) => records !== 0);
+        return found.length === 0 ? (
+          <Text size="sm" c="dimmed">
+            No other field has the id, as far as indexes tell.
+          </Text>
+        ) : (
+          <Table verticalSpacing={4} aria-label="Fields with the id">
+            <Table.Tbody>
+              {found.map((count) => (
+                <CountLine key={`${count.namespace} ${count.table} ${count.field}`} count={count} userId={userId} />
+              ))}
+            </Table.Tbody>
+          </Table>
+        );
+      }}
+    </Loadable>
   );
 }
 
-function CountLine({
-  count: { namespace, table, field, operator, records },
-  userId,
-}: {
-  count: Count;
-  userId: string;
-}) {
+function CountLine({ count: { namespace, table, field, records }, userId }: { count: Count; userId: string }) {
   return (
     <Table.Tr>
       <Table.Td>
@@ -103,7 +116,7 @@ function CountLine({
           component={Link}
           size="sm"
           to={pageOf({ namespace, instance: null, table })}
-          search={{ filter: [[field, operator, userId]] } as never}
+          search={{ filter: [[field, "==", userId]] } as never}
         >
           {namespace} / {table}
         </Anchor>
@@ -121,7 +134,7 @@ async function countAll(places: readonly Mention[], userId: string): Promise<Cou
   const counts: Count[] = [];
   for (const place of places) {
     const path = `${pathOf({ namespace: place.namespace, instance: null, table: place.table })}/count`;
-    const filter = JSON.stringify([[place.field, place.operator, userId]]);
+    const filter = JSON.stringify([[place.field, "==", userId]]);
     const records = await server
       .request<{ total: number }>("GET", path, { query: { filter } })
       .then(({ total }) => total, messageOf);

@@ -19,6 +19,7 @@ import { createDatabaseAccessor } from "./accessor.ts";
 import { type DescribedTables, describeTables } from "./endpoints/document.ts";
 import { tableEndpoints, transactionEndpoints } from "./endpoints/endpoints.ts";
 import { instanceEndpoints, instancesOf } from "./endpoints/instance-endpoints.ts";
+import { referrerEndpoints } from "./endpoints/referrer-endpoints.ts";
 import { sizeEndpoints } from "./endpoints/size-endpoints.ts";
 import { trialEndpoints } from "./endpoints/trial-endpoints.ts";
 import { createFileReferences } from "./files/references.ts";
@@ -146,6 +147,7 @@ export function createTablesArea(deps: {
       ...transactionEndpoints(service),
       ...instanceEndpoints(instances, deps.audit),
       ...sizeEndpoints(service.measure),
+      ...referrerEndpoints(service.countReferrers),
       ...trialEndpoints(createTrials({ ...deps, namespaces }), deps.account),
     ],
     describe: () => describeTables(namespaces, service),

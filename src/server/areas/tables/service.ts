@@ -5,7 +5,7 @@ import type { JsonObject } from "../../../kernel/json/json.ts";
 import type { Logger } from "../../../kernel/logger.ts";
 import { chain, type MaybePromise } from "../../../kernel/maybe-promise.ts";
 import { Scheduler } from "../../../kernel/time/scheduler.ts";
-import type { Principal } from "../../access/principal.ts";
+import { type Principal, SERVER } from "../../access/principal.ts";
 import type { Principals } from "../../access/principals.ts";
 import type { RecordFiles } from "../../access/record-files.ts";
 import type { SignerDeps } from "../../access/signers.ts";
@@ -31,6 +31,7 @@ import { createSearch } from "./query/search.ts";
 import { createMeasuring } from "./query/size.ts";
 import { createSources, type Sources } from "./query/sources.ts";
 import type { Namespace, Table } from "./records/namespaces.ts";
+import { createReferrerCounts } from "./records/referrer-counts.ts";
 import { seenBy } from "./records/users-view.ts";
 import { type Asker, createRecordRights, denied } from "./rules/access.ts";
 import { createInstanceRights } from "./rules/instance-access.ts";
@@ -164,6 +165,10 @@ export function createTableService(deps: {
     /** The log of former forms of queries. */
     former,
     measure: createMeasuring(sources),
+    countReferrers: createReferrerCounts({
+      ...deps,
+      find: (address) => sources.forReading(SERVER, address),
+    }),
     /** Waits for the hooks after writes. */
     async stop() {
       await Promise.all([stopSweep(), afterHooks.ended()]);

@@ -1,7 +1,7 @@
 import { Anchor, Code, Drawer, Tabs } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import type { TableSchema } from "../../../api/resources.ts";
+import { type TableSchema, useResources } from "../../../api/resources.ts";
 import { useRights } from "../../../api/session.tsx";
 import { usePageState } from "../../../parts/page.tsx";
 import { Loadable } from "../../../parts/states.tsx";
@@ -10,6 +10,7 @@ import { keyOf, pathOf, type TableAddress } from "../address.ts";
 import type { Row } from "../rows.ts";
 import { DocumentForm } from "./document-form.tsx";
 import { RecordForm } from "./form.tsx";
+import { Referrers, referringFields } from "./referrers.tsx";
 import { RuleTester } from "./rules.tsx";
 import { NEW_RECORD, type RecordActions, type RecordState } from "./state.tsx";
 
@@ -30,7 +31,12 @@ export function RecordDrawer(props: DrawerProps) {
   const Form = props.schema.schemaless ? DocumentForm : RecordForm;
   const title = isNew ? `New record in ${address.table}` : id;
   const hasRules = isRoot && props.schema.view !== true;
-  const panel = state.panel === "rules" && !hasRules ? undefined : state.panel;
+  const resources = useResources();
+  const as = useViewAs();
+  // A key counts them: not what a user may read.
+  const isReferred = as === null && referringFields(resources.data?.namespaces ?? {}, address).length > 0;
+  const shown = { json: true, rules: hasRules, referrers: isReferred };
+  const panel = state.panel !== undefined && shown[state.panel] ? state.panel : undefined;
   return (
     <Drawer
       opened
@@ -51,12 +57,13 @@ export function RecordDrawer(props: DrawerProps) {
           keepMounted={false}
           onChange={(next) =>
             // The values are those of the tabs below.
-            change({ panel: next === "fields" ? undefined : (next as "json" | "rules") }, { replace: true })
+            change({ panel: next === "fields" ? undefined : (next as RecordState["panel"]) }, { replace: true })
           }
         >
           <Tabs.List mb="md">
             <Tabs.Tab value="fields">Fields</Tabs.Tab>
             <Tabs.Tab value="json">JSON</Tabs.Tab>
+            {isReferred ? <Tabs.Tab value="referrers">Referred by</Tabs.Tab> : null}
             {hasRules ? <Tabs.Tab value="rules">Rules</Tabs.Tab> : null}
             {props.schema.users ? (
               <Anchor size="sm" component={Link} to={`/users/${encodeURIComponent(id)}`} ml="auto" my="auto">
@@ -69,6 +76,9 @@ export function RecordDrawer(props: DrawerProps) {
           </Tabs.Panel>
           <Tabs.Panel value="json">
             <Loadable query={source}>{(stored) => <Code block>{JSON.stringify(stored, null, 2)}</Code>}</Loadable>
+          </Tabs.Panel>
+          <Tabs.Panel value="referrers">
+            <Referrers address={address} id={id} />
           </Tabs.Panel>
           <Tabs.Panel value="rules">
             <RuleTester address={address} id={id} />

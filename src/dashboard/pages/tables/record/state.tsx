@@ -13,7 +13,7 @@ export interface RecordState {
   record?: string;
   /** Id of the record that a new one copies. */
   from?: string;
-  panel?: "json" | "rules";
+  panel?: "json" | "referrers" | "rules";
   /** User whose rights the rules are evaluated with; by default the viewed-as user. */
   tryAs?: string;
 }

@@ -37,47 +37,65 @@ export const tableIn =
     return table;
   };
 
+/** The instances to look at: after one, as `namespace/instance`; null: from the first on. */
+export interface FarPage {
+  after: string | null;
+  instancesMax: number;
+}
+
+const ALL: FarPage = { after: null, instancesMax: Number.POSITIVE_INFINITY };
+
 /**
- * Yields the files of other namespaces in which records may refer to this one, instances by id. Of instances that are not open those
- * without such a record are left closed, and those that cannot be opened are left out; the log names them.
+ * Yields the files of other namespaces in which records may refer to this one: first those without instances, then instances by id. Of
+ * instances that are not open those without such a record are left closed, and those that cannot be opened are left out; the log names
+ * them. Returns the `after` of the next page; null: there are no more.
  */
 export async function* farReferringPlaces(
   { namespaces, logger }: { namespaces: ReadonlyMap<string, Namespace>; logger: Logger },
   { table, id }: { table: Table; id: string },
   { pace, signal }: Course,
-): AsyncGenerator<ReferringPlace, void> {
-  for (const namespace of namespaces.values()) {
-    const { name, tables } = namespace;
-    if (name === table.model.namespace) continue;
-    const incoming = [...tables.values()]
-      .flatMap(({ model }) => (model.view === null ? model.far : []))
-      .filter(({ to }) => to === table.model);
-    if (incoming.length === 0) continue;
+  { after, instancesMax }: FarPage = ALL,
+): AsyncGenerator<ReferringPlace, string | null> {
+  const referring = [...namespaces.values()].flatMap((namespace) => {
+    const far = [...namespace.tables.values()].flatMap(({ model }) => (model.view === null ? model.far : []));
+    const incoming = namespace.name === table.model.namespace ? [] : far.filter(({ to }) => to === table.model);
     const target = { ...table, model: { ...table.model, incoming } };
-    const common = { namespace: name, target, tableOf: tableIn(tables) };
-    if (namespace.kind === "static") {
-      const { file } = namespace;
-      yield { ...common, instanceId: null, file, ready: () => file.ready() };
-      continue;
-    }
-    const { instances } = namespace;
-    for await (const instanceId of idsOf(instances, signal)) {
-      if (pace.isDue()) await pace.next();
-      if (!mayRefer(instances, instanceId, incoming, id)) continue;
-      try {
-        await instances.ready(instanceId);
-        const file = instances.get(instanceId, { create: false });
-        if (file !== null) yield { ...common, instanceId, file, ready: () => instances.ready(instanceId) };
-      } catch (cause) {
-        signal.throwIfAborted();
-        logger.warn("an instance that may refer to a user cannot be read", { namespace: name, instanceId, cause });
-      }
-    }
+    const place = { namespace: namespace.name, target, tableOf: tableIn(namespace.tables) };
+    return incoming.length === 0 ? [] : [{ namespace, place, incoming }];
+  });
+  for (const { namespace, place } of referring) {
+    if (after !== null || namespace.kind !== "static") continue;
+    const { file } = namespace;
+    yield { ...place, instanceId: null, file, ready: () => file.ready() };
   }
+  let [from, afterId] = after?.split("/") ?? [null, ""];
+  let looked = 0;
+  for (const { namespace, place, incoming } of referring) {
+    if (namespace.kind !== "dynamic" || (from !== null && from !== namespace.name)) continue;
+    const { name, instances } = namespace;
+    for await (const instanceId of idsOf(instances, afterId ?? "", signal)) {
+      if (pace.isDue()) await pace.next();
+      if (mayRefer(instances, instanceId, incoming, id)) {
+        try {
+          await instances.ready(instanceId);
+          const file = instances.get(instanceId, { create: false });
+          if (file !== null) yield { ...place, instanceId, file, ready: () => instances.ready(instanceId) };
+        } catch (cause) {
+          signal.throwIfAborted();
+          logger.warn("an instance that may refer to a record cannot be read", { namespace: name, instanceId, cause });
+        }
+      }
+      looked++;
+      if (looked >= instancesMax) return `${name}/${instanceId}`;
+    }
+    from = null;
+    afterId = "";
+  }
+  return null;
 }
 
-async function* idsOf(instances: InstanceFiles, signal: AbortSignal): AsyncGenerator<string> {
-  for (let after: string | null = ""; after !== null; ) {
+async function* idsOf(instances: InstanceFiles, from: string, signal: AbortSignal): AsyncGenerator<string> {
+  for (let after: string | null = from; after !== null; ) {
     signal.throwIfAborted();
     const page = await instances.list({ prefix: "", after, limit: INSTANCES_PER_PAGE });
     for (const { id } of page.instances) yield id;
@@ -100,7 +118,7 @@ const refersTo = (sqlite: Database, { from, column }: ReferenceEdge, id: string)
 };
 
 /** Returns the table and the column that have the ids to which a field refers. */
-const referringSql = ({ sql: table }: TableModel, { sql, links }: Column): readonly [string, string] =>
+export const referringSql = ({ sql: table }: TableModel, { sql, links }: Column): readonly [string, string] =>
   links === null ? [table, sql] : [links, '"target"'];
 
 /** Yields the ids of one table's records that refer to a record, each once. Errors: those of `ReferringPlace.ready`. */
