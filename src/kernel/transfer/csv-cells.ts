@@ -36,14 +36,19 @@ export function parseCell({ text, isQuoted }: Cell, type: FieldType | undefined)
     case "boolean":
       return parseBoolean(text);
     case "geo":
+      return parseJson(text);
     case "json":
     case "references":
+      return parseJsonOrArray(text, type);
     case "file":
-      return parseJson(text);
+      // A path below the folder with the files of an import.
+      return /^\s*[[{]/.test(text) ? parseJson(text) : parseText(text);
+    case "date":
+      return parseText(text).replace(MIDNIGHT, "");
+    case "datetime":
+      return writtenInstant(parseText(text));
     case "string":
     case "text":
-    case "date":
-    case "datetime":
     case undefined:
       return parseText(text);
     default:
@@ -66,9 +71,67 @@ const isExact = (text: string): boolean => !/^[+-]?\d{16,}$/.test(text) || isHel
 
 function parseBoolean(text: string): JsonValue {
   const word = text.trim().toLowerCase();
-  if (word === "true" || word === "1") return true;
-  return word === "false" || word === "0" ? false : text;
+  if (word === "true" || word === "t" || word === "1") return true;
+  return word === "false" || word === "f" || word === "0" ? false : text;
 }
+
+/** The time of a day that databases write behind a date. */
+const MIDNIGHT = /(?<=^\d{4}-\d\d-\d\d)[ T]00:00(?::00(?:\.0+)?)?(?:Z|\+00(?::?00)?)?$/;
+const SQL_INSTANT = /^(\d{4}-\d\d-\d\d [\d:.]+)([+-]\d\d)?$/;
+
+/** Returns an instant as databases write it in a form with an offset: `2024-05-06 04:00:00+00`, or without one, which is UTC. */
+export function writtenInstant(text: string): string {
+  const [, time, zone] = SQL_INSTANT.exec(text) ?? [];
+  return time === undefined ? text : `${time}${zone === undefined ? "Z" : `${zone}:00`}`;
+}
+
+function parseJsonOrArray(text: string, type: "json" | "references"): JsonValue {
+  const isArray = /^\{[\s\S]*\}$/.test(text);
+  if (type === "references" && isArray) return sqlArray(text, false);
+  try {
+    return parseJson(text);
+  } catch (cause) {
+    const list = isArray ? sqlArray(text, true) : null;
+    if (list === null) throw cause;
+    return list;
+  }
+}
+
+/**
+ * Parses an array as PostgreSQL writes it: `{a,"b c",NULL}`. Numbers of JSON are numbers, unless all elements are texts. Errors:
+ * SyntaxError for other texts.
+ */
+function sqlArray(text: string, mayHaveNumbers: boolean): JsonValue {
+  let at = 0;
+  const wrong = (): never => {
+    throw new SyntaxError("it is no array");
+  };
+  const element = (): JsonValue => {
+    ELEMENT.lastIndex = at;
+    const [found = wrong(), quoted] = ELEMENT.exec(text) ?? [];
+    at += found.length;
+    if (quoted !== undefined) return quoted.replace(/\\([\s\S])/g, "$1");
+    if (found === "NULL") return null;
+    return mayHaveNumbers && NUMBER.test(found) && isExact(found) ? Number(found) : found;
+  };
+  const list = (depth: number): JsonValue => {
+    if (depth > ARRAY_DEPTH_MAX) return wrong();
+    const items: JsonValue[] = [];
+    at += 1;
+    while (text[at] !== "}") {
+      if (items.length > 0 && text[at++] !== ",") return wrong();
+      items.push(text[at] === "{" ? list(depth + 1) : element());
+    }
+    at += 1;
+    return items;
+  };
+  const found = list(1);
+  return at === text.length ? found : wrong();
+}
+
+/** PostgreSQL's own bound of dimensions. */
+const ARRAY_DEPTH_MAX = 6;
+const ELEMENT = /"((?:[^"\\]|\\[\s\S])*)"|[^{}",\\\s][^{}",\\]*/y;
 
 /** Formats a value as a cell; null is an empty cell. Numbers are not formulas, negative ones included. */
 export function formatCell(value: JsonValue | undefined, type: FieldType | undefined): string | null {

@@ -31,6 +31,17 @@ describe("parseCell", () => {
     ['{"a":[1]}', "json", { a: [1] }],
     ["2024-01-01", "datetime", "2024-01-01"],
     ["2024-05-06", "date", "2024-05-06"],
+    ["t", "boolean", true],
+    ["F", "boolean", false],
+    ["2024-05-06 04:00:00.12+02", "datetime", "2024-05-06 04:00:00.12+02:00"],
+    ["2024-05-06 04:00:00", "datetime", "2024-05-06 04:00:00Z"],
+    ["2024-05-06T04:00:00", "datetime", "2024-05-06T04:00:00"],
+    ["2024-05-06 00:00:00", "date", "2024-05-06"],
+    ["2024-05-06 01:00:00", "date", "2024-05-06 01:00:00"],
+    ['{a,"b,\\"}",NULL,{1}}', "references", ["a", 'b,"}', null, ["1"]]],
+    ["{1,-2.5e3,9007199254740993}", "json", [1, -2500, "9007199254740993"]],
+    ["{}", "references", []],
+    ["a/b.png", "file", "a/b.png"],
     ["42", "string", "42"],
     [" x ", "text", " x "],
     ["42", undefined, "42"],
@@ -51,7 +62,7 @@ describe("parseCell", () => {
   });
 
   test("[CL15] broken JSON is refused, since as text it would be another value", () => {
-    for (const text of ["{a", '{"a":9007199254740993}', "[1e400]"]) {
+    for (const text of ["{a", '{"a":9007199254740993}', "[1e400]", "{a,}", "{a}}", "{a b", "{{{{{{{1}}}}}}}"]) {
       expect(() => parseCell(bare(text), "json")).toThrow(SyntaxError);
     }
   });

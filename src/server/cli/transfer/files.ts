@@ -1,5 +1,5 @@
-import { createWriteStream, existsSync, mkdirSync, renameSync, rmSync } from "node:fs";
-import { join } from "node:path";
+import { createWriteStream, existsSync, mkdirSync, realpathSync, renameSync, rmSync, statSync } from "node:fs";
+import { basename, isAbsolute, join, relative, resolve, sep } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../kernel/json/json.ts";
@@ -38,8 +38,22 @@ function filesOf(value: JsonValue | undefined): FileValue[] {
   });
 }
 
+/** Returns the paths of files that a value names, as other programs write them. */
+const pathsOf = (value: JsonValue | undefined): string[] =>
+  [value ?? null].flat().flatMap((one) => (typeof one === "string" && one !== "" ? [one] : []));
+
 export const hasFiles = (record: JsonObject, fields: readonly string[]): boolean =>
-  fields.some((name) => filesOf(record[name]).length > 0);
+  fields.some((name) => filesOf(record[name]).length + pathsOf(record[name]).length > 0);
+
+/** Returns the place of a file in a folder. Errors: it is not there, or not inside, links counted. */
+function placeIn(folder: string, path: string): string {
+  const place = resolve(folder, path);
+  if (!existsSync(place) || !statSync(place).isFile()) throw new CommandError(`the file "${path}" is not in ${folder}`);
+  const found = relative(realpathSync(folder), realpathSync(place));
+  if (found === ".." || found.startsWith(`..${sep}`) || isAbsolute(found))
+    throw new CommandError(`the file "${path}" is outside of ${folder}`);
+  return place;
+}
 
 /** Writes the bytes of a record's files to a folder, each under its id. One that is gone by now is left out, and counted. */
 export async function writeFiles(
@@ -84,6 +98,7 @@ export function formOf(record: JsonObject, fields: readonly string[], folder: st
       if (!existsSync(path)) throw new CommandError(`the file ${id} ("${name}") is not in ${folder}`);
       form.append(field, Bun.file(path, { type }), name);
     }
+    for (const path of pathsOf(record[field])) form.append(field, Bun.file(placeIn(folder, path)), basename(path));
   }
   return form;
 }

@@ -2,15 +2,15 @@ import { statSync } from "node:fs";
 import { Command } from "@commander-js/extra-typings";
 import { reasonOf } from "../../../kernel/errors.ts";
 import { isJsonObject } from "../../../kernel/json/json.ts";
-import { CommandError } from "../errors.ts";
+import { CommandError, UsageError } from "../errors.ts";
 import { BATCH_MAX_CHARACTERS, BATCH_RECORDS_MAX } from "../limits.ts";
-import { configOption, dataOption, keyOption, urlOption } from "../options.ts";
+import { configOption, dataOption, keyOption, option, urlOption } from "../options.ts";
 import { plural, printAnswer } from "../output.ts";
 import { type Client, type FieldTypes, openClient, type Reply, requireOk } from "./client.ts";
 import { fileFieldsOf, formOf, hasFiles } from "./files.ts";
 import { createProgress } from "./progress.ts";
-import { readRecords, type SourceRecord } from "./records.ts";
-import { formatOf, parseTarget, type Target } from "./target.ts";
+import { type Reading, readRecords, type SourceRecord } from "./records.ts";
+import { type Format, formatOf, parseTarget, type Target } from "./target.ts";
 
 const PAYLOAD_TOO_LARGE = 413;
 
@@ -19,13 +19,16 @@ export const importCommand = new Command("import")
   .argument("<TABLE>", "NAMESPACE/TABLE or NAMESPACE/INSTANCE/TABLE")
   .argument("<FILE>", "A .json, .ndjson, .jsonl or .csv file")
   .option("--upsert", "Update records whose id exists")
-  .option("--files <DIR>", "Take the files of the records from this folder, as export --files has written it")
+  .option("--files <DIR>", "Take the files of the records from this folder: of export --files, or by their paths in it")
+  .addOption(option("--map <NAMES>", 'Fields by names of the file, as "Column=field,Other=": an empty one drops it'))
+  .addOption(option("--null <TEXTS>", 'Cells that are null where they are not quoted, as "NULL,n/a"'))
   .addOption(urlOption)
   .addOption(keyOption)
   .addOption(configOption)
   .addOption(dataOption)
   .action(async (table, file, options) => {
     const target = parseTarget(table);
+    const reading = readingOf(options);
     const format = formatOf(file, ["json", "ndjson", "csv"]);
     const stats = statSync(file, { throwIfNoEntry: false });
     if (stats?.isFile() !== true) throw new CommandError(`There is no file ${file}`);
@@ -36,8 +39,8 @@ export const importCommand = new Command("import")
     const files = folder === null ? null : { folder, fields };
     const batches = createBatches(client, target, { isUpsert: options.upsert === true, files });
     try {
-      const types = format === "csv" ? await typesForCells(client, target) : null;
-      for await (const source of readRecords(file, format, types)) {
+      const types = await typesFor(client, target, format);
+      for await (const source of readRecords(file, format, types, reading)) {
         await batches.add(source);
         progress.show(source.bytesRead, batches.imported);
       }
@@ -53,9 +56,24 @@ export const importCommand = new Command("import")
     await printAnswer(`imported ${plural(batches.imported, "record")} into ${target.name}`);
   });
 
-async function typesForCells(client: Client, target: Target): Promise<FieldTypes | null> {
+/** Parses `--map` and `--null`. Errors: UsageError. */
+function readingOf({ map, null: nulls }: { map?: string | undefined; null?: string | undefined }): Reading {
+  const pairs = (map === undefined ? [] : map.split(",")).map((pair): [string, string] => {
+    const [column = "", field, ...rest] = pair.split("=").map((name) => name.trim());
+    if (column === "" || field === undefined || rest.length > 0) {
+      throw new UsageError(`--map must be names such as "Column=field,Other=", got "${pair}"`);
+    }
+    return [column, field];
+  });
+  const names = new Map(pairs);
+  if (names.size < pairs.length) throw new UsageError("--map names a column twice");
+  return { map: names, nulls: new Set(nulls?.split(",")) };
+}
+
+async function typesFor(client: Client, target: Target, format: Format): Promise<FieldTypes | null> {
   const types = await client.fieldTypes(target);
   if (types !== "unknown") return types;
+  if (format !== "csv") return null;
   throw new CommandError(
     "CSV needs the declared types: the server's api.schemaEndpoint is off, and there is no config at --config",
   );

@@ -5,7 +5,7 @@ import { CsvError, parse } from "csv-parse";
 import { reasonOf } from "../../../kernel/errors.ts";
 import { describeFault, isJsonObject, type JsonObject, type JsonValue } from "../../../kernel/json/json.ts";
 import { jsonTextFault } from "../../../kernel/json/text.ts";
-import { type Cell, headFault, parseCell, parseText } from "../../../kernel/transfer/csv-cells.ts";
+import { type Cell, headFault, parseCell, parseText, writtenInstant } from "../../../kernel/transfer/csv-cells.ts";
 import { CommandError } from "../errors.ts";
 import { LINE_MAX_CHARACTERS } from "../limits.ts";
 import { plural } from "../output.ts";
@@ -20,19 +20,54 @@ export interface SourceRecord {
   bytesRead: number;
 }
 
+/** Ways of reading files that other programs have written. */
+export interface Reading {
+  /** Fields by the names in the file; an empty one drops the column. */
+  map: ReadonlyMap<string, string>;
+  /** Texts of cells that are null, unless they are quoted. */
+  nulls: ReadonlySet<string>;
+}
+
+export const AS_WRITTEN: Reading = { map: new Map(), nulls: new Set() };
+
 const BYTE_ORDER_MARK = /^\ufeff/;
 
 /** Yields the records of a file in order. Errors: `CommandError` that names the place. */
-export function readRecords(file: string, format: Format, types: FieldTypes | null): AsyncGenerator<SourceRecord> {
+export function readRecords(
+  file: string,
+  format: Format,
+  types: FieldTypes | null,
+  reading: Reading = AS_WRITTEN,
+): AsyncGenerator<SourceRecord> {
   switch (format) {
     case "json":
-      return readJsonArray(file);
+      return renamed(readJsonArray(file), types, reading);
     case "ndjson":
-      return readLines(file);
+      return renamed(readLines(file), types, reading);
     case "csv":
-      return readCsv(file, types);
+      return readCsv(file, types, reading);
     default:
       return format satisfies never;
+  }
+}
+
+/** Gives members the names of fields, and instants the form that the server takes. */
+async function* renamed(
+  records: AsyncGenerator<SourceRecord>,
+  types: FieldTypes | null,
+  { map }: Reading,
+): AsyncGenerator<SourceRecord> {
+  for await (const source of records) {
+    const members = Object.entries(source.record).flatMap(([member, value]): [string, JsonValue][] => {
+      const name = map.get(member) ?? member;
+      if (name === "") return [];
+      const isInstant = typeof value === "string" && types?.get(name) === "datetime";
+      return [[name, isInstant ? writtenInstant(value) : value]];
+    });
+    const record = Object.fromEntries(members);
+    if (Object.keys(record).length < members.length)
+      throw new CommandError(`${source.place}: two members are one field`);
+    yield { ...source, record };
   }
 }
 
@@ -160,7 +195,7 @@ const brokenArray = (element: number, cause: unknown): CommandError =>
 const withoutMark = (chunk: Uint8Array): Uint8Array =>
   chunk[0] === 0xef && chunk[1] === 0xbb && chunk[2] === 0xbf ? chunk.subarray(3) : chunk;
 
-async function* readCsv(file: string, types: FieldTypes | null): AsyncGenerator<SourceRecord> {
+async function* readCsv(file: string, types: FieldTypes | null, reading: Reading): AsyncGenerator<SourceRecord> {
   let columns: readonly string[] | null = null;
   let overcounted = 0;
   let bytesRead = 0;
@@ -186,8 +221,8 @@ async function* readCsv(file: string, types: FieldTypes | null): AsyncGenerator<
       const text = cells.map((cell) => cell.text).join();
       overcounted += countOf(text, /\r\n/g);
       const place = `line ${info.lines - overcounted - countOf(text, /\r\n|\r|\n/g)}`;
-      if (columns === null) columns = columnsOf(cells, file);
-      else yield { place, record: csvRecord(columns, cells, types, place), bytesRead };
+      if (columns === null) columns = columnsOf(cells, file, reading);
+      else yield { place, record: csvRecord(columns, cells, { types, place, reading }), bytesRead };
     }
   } catch (cause) {
     if (cause instanceof CsvError) throw new CommandError(`${file}: ${cause.message}`, { cause });
@@ -195,11 +230,17 @@ async function* readCsv(file: string, types: FieldTypes | null): AsyncGenerator<
   }
 }
 
-function columnsOf(cells: readonly Cell[], file: string): string[] {
+/** Returns the names of fields of the columns; an empty one is dropped. */
+function columnsOf(cells: readonly Cell[], file: string, { map }: Reading): string[] {
   const names = cells.map((cell) => parseText(cell.text.trim()));
   const fault = headFault(names);
   if (fault !== null) throw new CommandError(`${file}: the first line ${fault}`);
-  return names;
+  const missing = [...map.keys()].find((name) => !names.includes(name));
+  if (missing !== undefined) throw new CommandError(`${file}: --map names "${missing}", which no column has`);
+  const fields = names.map((name) => map.get(name) ?? name);
+  const repeated = headFault(fields.filter((name) => name !== ""));
+  if (repeated !== null) throw new CommandError(`${file}: with --map the first line ${repeated}`);
+  return fields;
 }
 
 const countOf = (text: string, pattern: RegExp): number => text.match(pattern)?.length ?? 0;
@@ -207,8 +248,7 @@ const countOf = (text: string, pattern: RegExp): number => text.match(pattern)?.
 function csvRecord(
   columns: readonly string[],
   cells: readonly Cell[],
-  types: FieldTypes | null,
-  place: string,
+  { types, place, reading: { nulls } }: { types: FieldTypes | null; place: string; reading: Reading },
 ): JsonObject {
   if (cells.length !== columns.length) {
     throw new CommandError(
@@ -218,9 +258,10 @@ function csvRecord(
   const members: [name: string, value: JsonValue][] = [];
   for (const [index, name] of columns.entries()) {
     const cell = cells[index];
-    if (cell === undefined) continue;
+    if (cell === undefined || name === "") continue;
     try {
-      const value = parseCell(cell, types?.get(name));
+      const isNull = !cell.isQuoted && nulls.has(cell.text);
+      const value = isNull ? null : parseCell(cell, types?.get(name));
       // The server generates these fields if the file has none.
       const isGenerated = value === null && (name === "id" || name === "createdAt" || name === "updatedAt");
       if (!isGenerated) members.push([name, value]);
