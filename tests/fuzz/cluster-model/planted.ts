@@ -75,7 +75,7 @@ export const RULES: readonly Rule[] = [
   {
     name: "a follower shows nothing before a barrier",
     file: "node.ts",
-    from: "if (entries.length === READ_POSITIONS_MAX) this.#readAtMs = 0;",
+    from: `if (comparison === "agrees" && (entries.at(-1)?.position ?? group.position) < group.position) this.#readAtMs = 0;`,
     to: "this.#show(this.#log.showAll());",
   },
   {

@@ -74,6 +74,24 @@ function write(file: LogFile, { pageBytes, numbers, images }: PartContent | Comm
   file.content = grown;
 }
 
+/** Returns what the log has of each file, by path. */
+export async function loggedOf(
+  postgres: TestPostgres,
+): Promise<Map<string, { id: string; number: number; nonce: number }>> {
+  const states = new Map<string, { id: string; number: number; nonce: number }>();
+  const paths = new Map<string, string>();
+  for (const { file: id, content } of (await entriesOf(postgres)).flatMap(({ body }) => body)) {
+    const decoded = decodeContent(content);
+    if (decoded.kind === "created") {
+      paths.set(id, decoded.path);
+      states.set(decoded.path, { id, number: 0, nonce: 0 });
+    } else if (decoded.kind === "commit") {
+      states.set(paths.get(id) ?? "", { id, number: decoded.number, nonce: decoded.nonce });
+    }
+  }
+  return states;
+}
+
 /** Compares the closed databases of a directory with those of the log. Returns their paths. */
 export async function expectSameFiles(postgres: TestPostgres, dataDirectory: string): Promise<string[]> {
   const files = await filesOfLog(postgres);

@@ -1,12 +1,13 @@
 /** Tests of a server that owns the files of a cluster, on a real PostgreSQL. */
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { expectSameFiles, filesOfLog } from "../../../../tests/support/cluster/log-files.ts";
-import { startOwner, type TestOwner } from "../../../../tests/support/cluster/owners.ts";
+import { entriesOf, expectSameFiles, filesOfLog, loggedOf } from "../../../../tests/support/cluster/log-files.ts";
+import { startOwner, type TestOwner, type TestOwnerOptions } from "../../../../tests/support/cluster/owners.ts";
 import { TestPostgres } from "../../../../tests/support/cluster/postgres.ts";
 import { openSocket } from "../../../../tests/support/socket.ts";
 import { until } from "../../../../tests/support/until.ts";
 import type { PlatformConfig } from "../../config/types.ts";
 import { outgoingFetch } from "../../http/outgoing/call.ts";
+import { decodeContent } from "../entries/content.ts";
 import { makeSchema } from "../postgres/schema.ts";
 
 const CONFIG = {
@@ -38,8 +39,8 @@ afterEach(async () => {
   await postgres.stop();
 });
 
-async function owning(config: PlatformConfig = CONFIG): Promise<TestOwner> {
-  const owner = await startOwner({ postgres: postgres.url, config });
+async function owning(config: PlatformConfig = CONFIG, options: Partial<TestOwnerOptions> = {}): Promise<TestOwner> {
+  const owner = await startOwner({ postgres: postgres.url, config, ...options });
   owners.push(owner);
   return owner;
 }
@@ -194,6 +195,83 @@ test("[CLU43] code of the config learns of a commit, and a job begins, when the 
   expect([await found.promise, await failed.promise]).toEqual([1, null]);
   await enqueued.promise;
   await until("the job has run", () => ran.length === 2);
+}, 60_000);
+
+test("[CLU42] nothing is answered when the lease is over, although nothing is under way", async () => {
+  const { service, url } = await owning(CONFIG, { speed: 4 });
+  expect((await service.post(NOTES, { title: "before", body: "" })).status).toBe(201);
+  await postgres.kill();
+  expect((await service.get(NOTES)).status).toBe(200);
+  await until("the lease is over", async () => (await service.get(NOTES)).status === 503);
+  const read = await service.get(NOTES);
+  expect([read.status, clusterCode(read), read.headers.get("retry-after")]).toEqual([503, "stale", "1"]);
+  expect((await fetch(`${url}/api/health`)).status).toBe(503);
+  await postgres.run();
+  await until("it is trusted again", async () => (await service.get(NOTES)).status === 200);
+}, 60_000);
+
+test("[CLU41] a write of unknown outcome is done once, when it is sent again with its key", async () => {
+  const { service } = await owning();
+  const key = { headers: { "idempotency-key": "one" } };
+  expect((await service.post(NOTES, { title: "before", body: "" })).status).toBe(201);
+  await postgres.kill();
+  const lost = await service.post(NOTES, { title: "lost", body: "" }, key);
+  expect(clusterCode(lost)).toBe("unknown_outcome");
+  await postgres.run();
+  let again = lost;
+  await until("it is answered", async () => {
+    again = await service.post(NOTES, { title: "lost", body: "" }, key);
+    return again.status !== 503;
+  });
+  expect([again.status, again.headers.get("idempotent-replay")]).toEqual([201, "true"]);
+  expect((await service.get<{ items: unknown[] }>(NOTES)).body.items).toHaveLength(2);
+}, 60_000);
+
+test("[CLU40] a transaction that is larger than an append is in the log whole", async () => {
+  const owner = await owning();
+  const { app } = owner.platform;
+  await app.db("main").transaction((tx) => {
+    const table = tx.table("notes");
+    // Bytes that do not get smaller.
+    for (let index = 0; index < 40; index++)
+      table.insert({ title: `t${index}`, body: crypto.getRandomValues(new Uint8Array(60_000)).toBase64().repeat(3) });
+  });
+  await owner.stop();
+  owners = [];
+  const entries = await entriesOf(postgres);
+  expect(
+    Math.max(...entries.map(({ body }) => body.reduce((sum, { content }) => sum + content.byteLength, 0))),
+  ).toBeLessThan(6_000_000);
+  expect(
+    entries.flatMap(({ body }) => body).filter(({ content }) => decodeContent(content).kind === "part").length,
+  ).toBeGreaterThan(5);
+  await expectSameFiles(postgres, owner.dataDirectory);
+}, 60_000);
+
+test("[CLU40] a directory that the log knows goes on from there, and a file that is not what the log has is not opened", async () => {
+  const first = await owning();
+  expect((await first.service.post(NOTES, { title: "one", body: "" })).status).toBe(201);
+  await first.platform.stop();
+  const { member } = first.started;
+  await until("all of it is acknowledged", () => member.mayAnswer(member.position));
+  const logged = await loggedOf(postgres);
+  first.started.stop();
+  owners = [];
+  const { dataDirectory } = first;
+  // The place among the nodes is free when the lease of the process before is over.
+  const second = await owning(CONFIG, { dataDirectory, logged: (path) => logged.get(path) ?? null, speed: 4 });
+  expect((await second.service.get<{ items: unknown[] }>(NOTES)).body.items).toHaveLength(1);
+  expect((await second.service.post(NOTES, { title: "two", body: "" })).status).toBe(201);
+  await second.stop();
+  await expectSameFiles(postgres, dataDirectory);
+  const entries = await entriesOf(postgres);
+  const contents = entries.flatMap(({ body }) => body.map(({ content }) => decodeContent(content)));
+  expect(contents.filter((one) => one.kind === "created" && one.path === "databases/main.db")).toHaveLength(1);
+  owners = [];
+  // What the log had of it before the second opening.
+  const third = await owning(CONFIG, { dataDirectory, logged: (path) => logged.get(path) ?? null, speed: 4 });
+  expect(third.failures.map(String)).toEqual(["Error: The log cannot follow the file system.db"]);
+  expect(clusterCode(await third.service.get(NOTES))).toBe("no_owner");
 }, 60_000);
 
 test("[CLU41] without PostgreSQL a write is answered within 4 s, and is done once the log is back", async () => {

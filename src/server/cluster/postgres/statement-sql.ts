@@ -1,3 +1,4 @@
+import { READ_BYTES } from "../protocol/limits.ts";
 import type { Statement } from "../protocol/statements.ts";
 import { CORE } from "./schema.ts";
 import type { Parameter } from "./wire.ts";
@@ -25,7 +26,12 @@ const entries = (condition: string): string => `SELECT 'true', row_to_json(g)::t
   WHERE g.name = $1 ORDER BY l.position, l.file, l.number`;
 
 const LOOK = entries("l.position = $2::bigint");
-const READ = entries("l.position >= $2::bigint AND l.position < $2::bigint + $3::bigint");
+/** Fewer positions where they are large, but the one that is known and the next. The lengths are known without the contents. */
+const READ = entries(`l.position >= $2::bigint AND l.position < coalesce((
+    SELECT min(position) FROM (
+      SELECT position, sum(octet_length(content)) OVER (ORDER BY position) AS bytes FROM platform.log
+      WHERE group_name = $1 AND position >= $2::bigint AND position < $2::bigint + $3::bigint) AS sized
+    WHERE bytes > ${READ_BYTES} AND position > $2::bigint + 1), $2::bigint + $3::bigint)`);
 
 const APPEND = `WITH moved AS (
     UPDATE platform.groups SET position = $2::bigint, nonce = $4

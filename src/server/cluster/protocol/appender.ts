@@ -1,5 +1,5 @@
 import type { KeptEntries } from "./kept.ts";
-import { QUEUE_MAX } from "./limits.ts";
+import { APPEND_BYTES, QUEUE_MAX, QUEUE_MAX_BYTES } from "./limits.ts";
 import {
   type Durability,
   type GroupRow,
@@ -41,7 +41,10 @@ export class Appender {
   #end: Place;
   /** Entries that follow `#end`; the first is under way. */
   #entries: LogEntry[];
-  #waiting: LogRow[] = [];
+  /** Commits of the appends behind them. */
+  #waiting: { body: LogRow[]; bytes: number }[] = [];
+  #waitingCount = 0;
+  #waitingBytes = 0;
   #underway: "append" | "look" | "barrier" | null = null;
   #isOpen = false;
   #isEnded = false;
@@ -72,8 +75,7 @@ export class Appender {
 
   /** Position behind which all commits up to now are in the log. */
   get tail(): number {
-    const appended = this.#entries.at(-1)?.position ?? this.#end.position;
-    return this.#waiting.length > 0 ? appended + 1 : appended;
+    return (this.#entries.at(-1)?.position ?? this.#end.position) + this.#waiting.length;
   }
 
   /** Whether the log has everything that was acknowledged, as far as this node knows. */
@@ -85,10 +87,20 @@ export class Appender {
     return this.#entries.length === 0 && this.#waiting.length === 0;
   }
 
-  /** Takes a commit into the next append. Returns whether there is room. */
+  /** Takes a commit into the next append that has room for it. Returns whether one has. */
   commit(row: LogRow): boolean {
-    if (this.#isEnded || this.#waiting.length >= QUEUE_MAX) return false;
-    this.#waiting.push(row);
+    const { byteLength } = row.content;
+    const isFull = this.#waitingCount >= QUEUE_MAX || this.#waitingBytes + byteLength > QUEUE_MAX_BYTES;
+    if (this.#isEnded || isFull) return false;
+    const last = this.#waiting.at(-1);
+    if (last === undefined || last.bytes + byteLength > APPEND_BYTES)
+      this.#waiting.push({ body: [row], bytes: byteLength });
+    else {
+      last.body.push(row);
+      last.bytes += byteLength;
+    }
+    this.#waitingCount += 1;
+    this.#waitingBytes += byteLength;
     this.#next();
     return true;
   }
@@ -124,9 +136,12 @@ export class Appender {
 
   #next(): void {
     if (this.#underway !== null || !this.#isOpen || this.#isEnded) return;
-    if (this.#entries.length === 0 && this.#waiting.length > 0) {
+    const next = this.#entries.length === 0 ? this.#waiting.shift() : undefined;
+    if (next !== undefined) {
       const { position, nonce: previous } = this.#end;
-      const body = this.#waiting.splice(0);
+      const { body } = next;
+      this.#waitingCount -= body.length;
+      this.#waitingBytes -= next.bytes;
       this.#entries.push({ position: position + 1, epoch: this.epoch, nonce: this.#ports.nonce(), previous, body });
     }
     const entry = this.#entries[0];

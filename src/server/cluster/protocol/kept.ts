@@ -1,9 +1,10 @@
-import { KEPT_POSITIONS } from "./limits.ts";
+import { KEPT_MAX_BYTES, KEPT_POSITIONS } from "./limits.ts";
 import type { LogEntry, Place } from "./statements.ts";
 
 /** The last positions that a node has applied or appended, without a gap. */
 export class KeptEntries {
   #entries: LogEntry[] = [];
+  #bytes = 0;
 
   add(entry: LogEntry): void {
     const last = this.#entries.at(-1);
@@ -11,14 +12,22 @@ export class KeptEntries {
     if (first !== undefined && last !== undefined && last.position + 1 !== entry.position) {
       // A file that is fetched anew goes through what is kept once more.
       if (this.#entries[entry.position - first.position]?.nonce === entry.nonce) return;
-      this.#entries = [];
+      this.clear();
     }
     this.#entries.push(entry);
-    if (this.#entries.length > 2 * KEPT_POSITIONS) this.#entries = this.#entries.slice(-KEPT_POSITIONS);
+    this.#bytes += bytesOf(entry);
+    if (this.#entries.length > 2 * KEPT_POSITIONS) this.#drop(this.#entries.length - KEPT_POSITIONS);
+    let count = 0;
+    for (let bytes = this.#bytes; bytes > KEPT_MAX_BYTES; count += 1) bytes -= bytesOf(this.#entries[count] ?? entry);
+    if (count > 0) this.#drop(count);
   }
 
   clear(): void {
-    this.#entries = [];
+    this.#drop(this.#entries.length);
+  }
+
+  #drop(count: number): void {
+    for (const dropped of this.#entries.splice(0, count)) this.#bytes -= bytesOf(dropped);
   }
 
   /** Whether another content is kept of this place. */
@@ -38,3 +47,5 @@ export class KeptEntries {
     return found;
   }
 }
+
+const bytesOf = ({ body }: LogEntry): number => body.reduce((sum, { content }) => sum + content.byteLength, 0);

@@ -15,8 +15,14 @@ export const ANSWER_MAX_MS = 4 * SECOND_MS;
 export const TAKE_WAIT_MS = 2 * SECOND_MS;
 /** The last positions that a node keeps, so that a log which has lost them gets them again. */
 export const KEPT_POSITIONS = 1_000;
-/** Commits that wait for one append; more are refused. */
+/** Bytes of what they contain: fewer positions are kept where they are large. */
+export const KEPT_MAX_BYTES = 64 * 1024 * 1024;
+/** Commits that wait for appends, and bytes of them; more are refused. */
 export const QUEUE_MAX = 10_000;
+export const QUEUE_MAX_BYTES = 512 * 1024 * 1024;
+/** Bytes of commits from which on the next one goes with another append, and of positions from which on they come with another read. */
+export const APPEND_BYTES = 4 * 1024 * 1024;
+export const READ_BYTES = 8 * 1024 * 1024;
 /** The difference between the rates of two clocks that leases bear. */
 const CLOCK_RATES_MAX = 1.2;
 

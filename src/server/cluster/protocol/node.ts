@@ -357,7 +357,8 @@ export class ClusterNode {
     }
     this.#compareEnd(group, now);
     if (comparison === "agrees") this.#mustReach ??= group.position;
-    if (entries.length === READ_POSITIONS_MAX) this.#readAtMs = 0;
+    // A read takes some of what there is.
+    if (comparison === "agrees" && (entries.at(-1)?.position ?? group.position) < group.position) this.#readAtMs = 0;
   }
 
   /**

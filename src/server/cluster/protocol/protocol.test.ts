@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { Appender } from "./appender.ts";
 import { KnownServer } from "./channel.ts";
 import { KeptEntries } from "./kept.ts";
-import { KEPT_POSITIONS, QUEUE_MAX } from "./limits.ts";
+import { APPEND_BYTES, KEPT_MAX_BYTES, KEPT_POSITIONS, QUEUE_MAX, QUEUE_MAX_BYTES } from "./limits.ts";
 import { type LogEntry, outcomeOf, type StatementAnswer } from "./statements.ts";
 
 const SETTINGS = { standbyNames: "ANY 1 (s)", loadedAt: "1" };
@@ -81,5 +81,45 @@ describe("[CLU6] bounds", () => {
     });
     for (let count = 0; count < QUEUE_MAX; count++) expect(appender.commit(row)).toBe(true);
     expect(appender.commit(row)).toBe(false);
+  });
+
+  test("an append takes the commits that wait, up to some bytes, and large ones take several, in their order", () => {
+    const sent: LogEntry[] = [];
+    const start = { position: 0, nonce: "" };
+    const appender = new Appender(
+      { node: "a", incarnation: "a1", epoch: 1, durability: "standby", end: start, acknowledged: start },
+      [],
+      new KeptEntries(),
+      {
+        send: (statement) => statement.kind === "append" && sent.push(statement.entry),
+        nonce: () => "n",
+        note() {},
+        acknowledged() {},
+        fenced() {},
+        lost() {},
+      },
+    );
+    const commit = (number: number, bytes: number): number => {
+      expect(appender.commit({ file: "f", number, content: new Uint8Array(bytes) })).toBe(true);
+      return appender.tail;
+    };
+    const sizes = [1, 1, APPEND_BYTES - 2, 1, 1, 2 * APPEND_BYTES, 1];
+    expect(sizes.map((bytes, index) => commit(index + 1, bytes))).toEqual([1, 1, 1, 2, 2, 3, 4]);
+    appender.opened();
+    while (sent.length < 4) appender.answered({ ...ANSWER, isDone: true });
+    expect(sent.map(({ body }) => body.map(({ number }) => number))).toEqual([[1, 2, 3], [4, 5], [6], [7]]);
+    // More bytes than the queue takes.
+    const large = new Uint8Array(32 * 1024 * 1024);
+    for (let bytes = 0; bytes + large.byteLength <= QUEUE_MAX_BYTES; bytes += large.byteLength)
+      expect(appender.commit({ file: "f", number: 9, content: large })).toBe(true);
+    expect(appender.commit({ file: "f", number: 9, content: large })).toBe(false);
+  });
+
+  test("large positions are kept in smaller numbers", () => {
+    const kept = new KeptEntries();
+    const body = [{ file: "f", number: 1, content: new Uint8Array(KEPT_MAX_BYTES / 8) }];
+    for (let position = 1; position <= 20; position++) kept.add({ ...entry(position), body });
+    expect(kept.after({ position: 12, nonce: "n12" }, 20)).toHaveLength(8);
+    expect(kept.after({ position: 11, nonce: "n11" }, 20)).toBeNull();
   });
 });
