@@ -7,18 +7,9 @@ import { type Requester, RequestTrace, traced } from "../../../kernel/observing/
 import type { Scheduler } from "../../../kernel/time/scheduler.ts";
 import { ANONYMOUS, auditActorOf, callerNameOf, type Principal } from "../../access/principal.ts";
 import { refuseScopedKey, requireAnyServiceKey } from "../../access/service-key-right.ts";
-import {
-  type BodyDigest,
-  type BodyRules,
-  isBodyAbsent,
-  readJson,
-  readLargeBody,
-  readUnparsed,
-  refuseBody,
-  refuseCoding,
-} from "../bodies/body.ts";
+import { ArrivingJson, type BodyDigest, type BodyRules } from "../bodies/arriving-json.ts";
+import { isBodyAbsent, readJson, readLargeBody, readUnparsed, refuseBody, refuseCoding } from "../bodies/body.ts";
 import { notObject } from "../bodies/json-body.ts";
-import { createJsonPart, type JsonPart } from "../bodies/json-part.ts";
 import { LargeAnswer } from "../bodies/json-stream.ts";
 import { type Query, queryOf } from "../bodies/query.ts";
 import type { UnfinishedBodies } from "../bodies/unfinished-bodies.ts";
@@ -155,8 +146,8 @@ export class Exchange implements RequestBasics, Requester {
     return async () => this.#arrived(await readLargeBody(this.request, this.#bodyRules()));
   }
 
-  get jsonPart(): () => JsonPart {
-    return () => createJsonPart(this.#bodyRules());
+  get jsonPart(): () => ArrivingJson {
+    return () => new ArrivingJson({ ...this.#bodyRules(), digest: null });
   }
 
   get callerName(): string {

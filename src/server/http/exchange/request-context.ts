@@ -1,7 +1,7 @@
 import type { RequestTrace } from "../../../kernel/observing/request-trace.ts";
 import type { Principal } from "../../access/principal.ts";
 import type { ReadCaller } from "../../db/index.ts";
-import type { JsonPart } from "../bodies/json-part.ts";
+import type { ArrivingJson } from "../bodies/arriving-json.ts";
 
 /** A SHA-256 of a request's body. */
 export interface BodyHash {
@@ -36,7 +36,7 @@ export interface RequestBasics extends ReadCaller {
    */
   largeBody(): Promise<Uint8Array<ArrayBuffer>[] | null>;
   /** Begins the JSON of a part of a form, which the handler reads itself. Its bounds are those of a JSON body. */
-  jsonPart(): JsonPart;
+  jsonPart(): ArrivingJson;
   /**
    * Hashes `prefix` and the bytes of the body. Called before `body()`, and hashes while that reads; with `isUnread`, instead of it:
    * reads the body without parsing it. Errors of that read: 413.

@@ -3,7 +3,8 @@ import { type AppError, badRequest, tooLarge } from "../../../../kernel/errors.t
 import type { JsonValue } from "../../../../kernel/json/json.ts";
 import { clientNetwork } from "../../../../kernel/network/addresses.ts";
 import type { Principal } from "../../../access/principal.ts";
-import { type BodyRules, isBodyAbsent, readJson, refuseCoding } from "../../../http/bodies/body.ts";
+import type { BodyRules } from "../../../http/bodies/arriving-json.ts";
+import { isBodyAbsent, readJson, refuseCoding } from "../../../http/bodies/body.ts";
 import { parseJsonBody } from "../../../http/bodies/json-body.ts";
 import { Query } from "../../../http/bodies/query.ts";
 import type { HttpParts } from "../../../http/http.ts";

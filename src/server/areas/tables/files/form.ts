@@ -3,11 +3,11 @@ import { badField, badRequest } from "../../../../kernel/errors.ts";
 import { isJsonObject, type JsonObject } from "../../../../kernel/json/json.ts";
 import type { FileUpload } from "../../../access/record-files.ts";
 import { RECORD_PART } from "../../../config/sections/tables/file-fields.ts";
+import type { ArrivingJson } from "../../../http/bodies/arriving-json.ts";
 import { bodyChunks } from "../../../http/bodies/body-chunks.ts";
 import { parseBoundary } from "../../../http/bodies/form-boundary.ts";
 import type { PartHeader } from "../../../http/bodies/form-parts.ts";
 import { type PartSink, readForm } from "../../../http/bodies/form-stream.ts";
-import type { JsonPart } from "../../../http/bodies/json-part.ts";
 import type { BodyHash, RequestBasics } from "../../../http/exchange/request-context.ts";
 import { FORM_PARTS_MAX, PART_NAME_SHOWN_LENGTH } from "../limits.ts";
 import type { FileColumn, TableModel } from "../model/model.ts";
@@ -57,7 +57,7 @@ export class RecordForm {
   ): Promise<ReceivedForm> {
     const files = new Map<string, NewFile[]>();
     let body: JsonObject | null = null;
-    let json: JsonPart | null = null;
+    let json: ArrivingJson | null = null;
     let isChecked = false;
     const open = async (header: PartHeader): Promise<PartSink> => {
       if (header.name === RECORD_PART) {
@@ -100,7 +100,7 @@ export class RecordForm {
       await this.#parts(open);
     } finally {
       // Assigned by `open`.
-      (json as JsonPart | null)?.release();
+      (json as ArrivingJson | null)?.release();
     }
     this.#context.requirePresent();
     return { body: body ?? {}, files };
