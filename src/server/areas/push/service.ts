@@ -15,59 +15,51 @@ import type { PushStore } from "./store.ts";
 /** Topic to which every device is subscribed at its first registration. */
 export const TOPIC_OF_ALL = "all";
 
+interface PushServiceDeps {
+  store: PushStore;
+  deliveries: Deliveries;
+  fanOut: FanOut;
+  topics: TopicQueue;
+  clock: Clock;
+  stopping: AbortSignal;
+}
+
 /** Operations of the push area. Callers validate the arguments. */
 export class PushService {
-  readonly #store: PushStore;
-  readonly #deliveries: Deliveries;
-  readonly #fanOut: FanOut;
-  readonly #topics: TopicQueue;
-  readonly #clock: Clock;
-  readonly #stopping: AbortSignal;
+  readonly #deps: PushServiceDeps;
   readonly #underWay = new Set<Promise<Counts>>();
 
-  constructor(deps: {
-    store: PushStore;
-    deliveries: Deliveries;
-    fanOut: FanOut;
-    topics: TopicQueue;
-    clock: Clock;
-    stopping: AbortSignal;
-  }) {
-    this.#store = deps.store;
-    this.#deliveries = deps.deliveries;
-    this.#fanOut = deps.fanOut;
-    this.#topics = deps.topics;
-    this.#clock = deps.clock;
-    this.#stopping = deps.stopping;
+  constructor(deps: PushServiceDeps) {
+    this.#deps = deps;
   }
 
   /** Registers a device of the user, or updates it. Errors: 401 if the user has been deleted. */
   register(userId: string, registration: Registration): Promise<DeviceRow> {
-    return this.#store.register(userId, registration, { topic: TOPIC_OF_ALL, now: this.#clock.now() });
+    return this.#deps.store.register(userId, registration, { topic: TOPIC_OF_ALL, now: this.#deps.clock.now() });
   }
 
   /** Removes the user's device with this token, if there is one. */
   unregister(userId: string, token: string): Promise<void> {
-    return this.#store.unregister(userId, token);
+    return this.#deps.store.unregister(userId, token);
   }
 
   /** Subscribes all devices of the user; `failed` of them have too many topics. Errors: 404 without devices. */
   async subscribe(userId: string, topic: string): Promise<{ subscribed: number; failed: number }> {
-    const { deviceCount, failedCount } = await this.#store.subscribe(userId, topic);
+    const { deviceCount, failedCount } = await this.#deps.store.subscribe(userId, topic);
     if (deviceCount === 0) throw noDevices();
     return { subscribed: deviceCount - failedCount, failed: failedCount };
   }
 
   /** Unsubscribes all devices of the user. Errors: 404 without devices. */
   async unsubscribe(userId: string, topic: string): Promise<{ unsubscribed: number; failed: number }> {
-    const deviceCount = await this.#store.unsubscribe(userId, topic);
+    const deviceCount = await this.#deps.store.unsubscribe(userId, topic);
     if (deviceCount === 0) throw noDevices();
     return { unsubscribed: deviceCount, failed: 0 };
   }
 
   /** Sends to all devices of the user. Resolves when the result for each device is known. Errors: 404 without devices, 503. */
   async send(userId: string, message: Message): Promise<Counts> {
-    const devices = this.#store.devicesOf(userId);
+    const devices = this.#deps.store.devicesOf(userId);
     if (devices.length === 0) throw noDevices();
     return this.#deliver(oneByOne(devices), message);
   }
@@ -85,17 +77,17 @@ export class PushService {
   /** Queues a message to a topic. Resolves when it is on disk. Errors: 503. */
   async sendToTopic(topic: string, message: Message): Promise<void> {
     this.#requireCredentials();
-    await this.#topics.add(topic, message);
+    await this.#deps.topics.add(topic, message);
   }
 
   /** Lists the devices of a user, in order of first registration. */
   devices(userId: string): DeviceRow[] {
-    return this.#store.devicesOf(userId);
+    return this.#deps.store.devicesOf(userId);
   }
 
   /** Replaces the metadata of a device. Errors: 404. */
   async setMetadata(userId: string, deviceId: string, metadata: JsonObject, by: Actor): Promise<void> {
-    const isThere = await this.#store.setMetadata(userId, deviceId, metadata, by);
+    const isThere = await this.#deps.store.setMetadata(userId, deviceId, metadata, by);
     if (!isThere) throw notFound(`The user has no device "${deviceId}"`);
   }
 
@@ -105,8 +97,8 @@ export class PushService {
   }
 
   #requireCredentials(): void {
-    if (!this.#deliveries.isConfigured) throw new AppError(503, "Push credentials are not configured");
-    if (this.#stopping.aborted) throw serverStopping();
+    if (!this.#deps.deliveries.isConfigured) throw new AppError(503, "Push credentials are not configured");
+    if (this.#deps.stopping.aborted) throw serverStopping();
   }
 
   async #deliver(next: NextTarget, message: Message): Promise<Counts> {
@@ -114,7 +106,7 @@ export class PushService {
     if (this.#underWay.size >= SENDS_AT_ONCE_MAX) {
       throw new AppError(503, `Too many messages are being sent (at most ${SENDS_AT_ONCE_MAX})`);
     }
-    const { tried, done } = this.#fanOut(next, message, { atOnce: CALLS_AT_ONCE_MAX, patience: null });
+    const { tried, done } = this.#deps.fanOut(next, message, { atOnce: CALLS_AT_ONCE_MAX, patience: null });
     this.#underWay.add(done);
     try {
       await tried;
@@ -131,7 +123,7 @@ export class PushService {
     let devices: DeviceRow[] = [];
     return () => {
       for (let userId = waiting.at(-1); devices.length === 0 && userId !== undefined; userId = waiting.at(-1)) {
-        devices = this.#store.devicesOf(userId).reverse();
+        devices = this.#deps.store.devicesOf(userId).reverse();
         waiting.pop();
       }
       return devices.pop() ?? null;

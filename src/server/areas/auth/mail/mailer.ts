@@ -1,7 +1,6 @@
 import { Type } from "typebox";
-import type { Clock, Millis } from "../../../../kernel/clock.ts";
+import type { Millis } from "../../../../kernel/clock.ts";
 import { tooLarge } from "../../../../kernel/errors.ts";
-import type { Ids } from "../../../../kernel/ids.ts";
 import { jsonCopy } from "../../../../kernel/json/copy.ts";
 import { createParser } from "../../../../kernel/schema/parser.ts";
 import { endsWithin } from "../../../../kernel/time/stop.ts";
@@ -65,34 +64,24 @@ interface MailerDeps extends TransportDeps {
 export class Mailer {
   /** Whether mails are sent; false: they are files in the outbox. */
   readonly isSent: boolean;
-  readonly #config: MailerDeps["config"];
-  readonly #appName: () => string;
-  readonly #queue: Queue;
-  readonly #clock: Clock;
-  readonly #ids: Ids;
-  readonly #isDrill: boolean;
+  readonly #deps: MailerDeps;
   readonly #transport: Transport;
   /** Callers that wait for a mail to be in the outbox, by the mail's id. */
   readonly #written = new Map<string, () => void>();
 
   constructor(deps: MailerDeps) {
+    this.#deps = deps;
     const { smtp } = deps.config;
     this.isSent = smtp !== undefined && !deps.isDrill;
-    this.#config = deps.config;
-    this.#appName = deps.appName;
-    this.#queue = deps.queue;
-    this.#clock = deps.clock;
-    this.#ids = deps.ids;
-    this.#isDrill = deps.isDrill;
     this.#transport = smtp !== undefined && this.isSent ? createSmtp(smtp) : createOutbox(deps);
-    this.#queue.define(MAIL_JOB_NAME, {
+    this.#deps.queue.define(MAIL_JOB_NAME, {
       retries: MAIL_RETRIES_MAX,
       timeout: MAIL_TIMEOUT_SECONDS,
       concurrency: SMTP_CONNECTIONS_MAX,
       run: async ({ id, data, secret }) => {
         // Written by `post`.
         const visible = data as unknown as VisibleMail;
-        if (visible.expiresAt !== null && visible.expiresAt <= this.#clock.now()) {
+        if (visible.expiresAt !== null && visible.expiresAt <= this.#deps.clock.now()) {
           throw new FinalFailure("Its link or code expired before it could be sent");
         }
         await this.#deliver(id, visible, JSON.parse(secret ?? "") as SecretMail);
@@ -108,26 +97,27 @@ export class Mailer {
     const content = this.render(kind, values, language);
     const { email: to, link, code } = values;
     const secrets = { ...(link === undefined ? {} : { link }), ...(code === undefined ? {} : { code }) };
-    const visible = { kind, to, expiresAt: this.#clock.now() + ttlMs };
+    const visible = { kind, to, expiresAt: this.#deps.clock.now() + ttlMs };
     const { id, data, options } = this.#jobOf(visible, { content, secrets });
     const isMailed = delivery === "mail";
-    if (this.#isDrill) return async () => (isMailed ? this.#deliver(id, visible, { content, secrets }) : undefined);
-    const { name, ...job } = this.#queue.prepare(MAIL_JOB_NAME, data, options);
+    if (this.#deps.isDrill)
+      return async () => (isMailed ? this.#deliver(id, visible, { content, secrets }) : undefined);
+    const { name, ...job } = this.#deps.queue.prepare(MAIL_JOB_NAME, data, options);
     tx.enqueue({ ...job, names: isMailed ? [name] : [] });
     return async () => (isMailed ? this.#untilInOutbox(id, async () => {}) : undefined);
   }
 
   render(kind: MailKind, values: MailValues, language: string | null): MailText {
-    const { templates = {} } = this.#config;
-    return renderMail(kind, { ...values, appName: this.#appName() }, { templates, language });
+    const { templates = {} } = this.#deps.config;
+    return renderMail(kind, { ...values, appName: this.#deps.appName() }, { templates, language });
   }
 
   /** Sends a mail to a valid address. `kind`: `app` for those of the config's code. */
   async sendText(to: string, content: MailText, kind: VisibleMail["kind"] = "app"): Promise<void> {
     const visible: VisibleMail = { kind, to, expiresAt: null };
     const { id, data, options } = this.#jobOf(visible, { content, secrets: {} });
-    if (this.#isDrill) return this.#deliver(id, visible, { content, secrets: {} });
-    return this.#untilInOutbox(id, () => this.#queue.enqueue(MAIL_JOB_NAME, data, options));
+    if (this.#deps.isDrill) return this.#deliver(id, visible, { content, secrets: {} });
+    return this.#untilInOutbox(id, () => this.#deps.queue.enqueue(MAIL_JOB_NAME, data, options));
   }
 
   stop(): void {
@@ -135,7 +125,7 @@ export class Mailer {
   }
 
   async #deliver(id: string, { kind, to }: VisibleMail, { content, secrets }: SecretMail): Promise<void> {
-    await this.#transport.send({ id, kind, from: this.#config.from ?? FROM_DEFAULT, to, ...content }, secrets);
+    await this.#transport.send({ id, kind, from: this.#deps.config.from ?? FROM_DEFAULT, to, ...content }, secrets);
     this.#written.get(id)?.();
   }
 
@@ -145,14 +135,14 @@ export class Mailer {
     if (!this.isSent) this.#written.set(id, inOutbox.resolve);
     try {
       await enqueued();
-      if (!this.isSent) await endsWithin(inOutbox.promise, OUTBOX_WAIT_MS, this.#clock);
+      if (!this.isSent) await endsWithin(inOutbox.promise, OUTBOX_WAIT_MS, this.#deps.clock);
     } finally {
       this.#written.delete(id);
     }
   }
 
   #jobOf({ kind, to, expiresAt }: VisibleMail, hidden: SecretMail) {
-    const id = this.#ids.uuid();
+    const id = this.#deps.ids.uuid();
     return { id, data: { kind, to, expiresAt }, options: { id, secret: JSON.stringify(hidden) } };
   }
 }

@@ -102,18 +102,12 @@ interface WriteParts {
 export class AccountWrite {
   readonly tx: Transaction;
   readonly now: Millis;
-  readonly #effects: Effect[];
-  readonly #notes: AccountNotes;
-  readonly #records: AccountMarks;
-  readonly #marked: string[];
+  readonly #deps: WriteParts;
 
   constructor(tx: Transaction, parts: WriteParts) {
+    this.#deps = parts;
     this.tx = tx;
     this.now = parts.now;
-    this.#effects = parts.effects;
-    this.#notes = parts.notes;
-    this.#records = parts.records;
-    this.#marked = parts.marked;
   }
 
   /** Inserts a user whose id and email nobody has. `by` is the new user by default: somebody who signs up. */
@@ -128,8 +122,9 @@ export class AccountWrite {
 
   /** Notes that the user has accepted an invitation. */
   accepted(userId: string, invitation: AcceptedInvitation): void {
-    const account = this.#notes.isWatched("accept") ? userById.get(this.tx, { id: userId }) : null;
-    if (account !== null) this.#notes.note(this.tx, { event: "accept", account, invitation, by: { user: userId } });
+    const account = this.#deps.notes.isWatched("accept") ? userById.get(this.tx, { id: userId }) : null;
+    if (account !== null)
+      this.#deps.notes.note(this.tx, { event: "accept", account, invitation, by: { user: userId } });
     this.auditByUser(userId, "user.accept", { invitedBy: invitation.invitedBy });
   }
 
@@ -156,7 +151,7 @@ export class AccountWrite {
     if (account.email !== present.email) unmarkIdentities.run(this.tx, { userId });
     if (by !== undefined) this.audit(by, updated(changes, present, account));
     const { role, email, emailVerified, phone, isAnonymous } = account;
-    this.#effects.push((sessions) => sessions.update(userId, { role, email, emailVerified, phone, isAnonymous }));
+    this.#deps.effects.push((sessions) => sessions.update(userId, { role, email, emailVerified, phone, isAnonymous }));
     return account;
   }
 
@@ -175,8 +170,8 @@ export class AccountWrite {
 
   /** Makes the record of the account follow what this write does to it, before the write is answered. */
   marked(userId: string): void {
-    this.#records.mark(this.tx, userId);
-    this.#marked.push(userId);
+    this.#deps.records.mark(this.tx, userId);
+    this.#deps.marked.push(userId);
   }
 
   /** Adds to the audit log, if `by` is the audited caller of the request. */
@@ -199,16 +194,16 @@ export class AccountWrite {
 
   /** Ends sessions that have expired, whose rows the caller has deleted. */
   expired(sessionIds: readonly string[]): void {
-    if (sessionIds.length > 0) this.#effects.push((sessions) => sessions.end(sessionIds));
+    if (sessionIds.length > 0) this.#deps.effects.push((sessions) => sessions.end(sessionIds));
   }
 
   extended(sessionId: string, expiresAt: Millis): void {
-    this.#effects.push((sessions) => sessions.extend(sessionId, expiresAt));
+    this.#deps.effects.push((sessions) => sessions.extend(sessionId, expiresAt));
   }
 
   /** Ends access tokens of earlier versions, and closes sockets opened with one. */
   renewed(sessionId: string, tokenVersion: number): void {
-    this.#effects.push((sessions) => sessions.renew(sessionId, tokenVersion));
+    this.#deps.effects.push((sessions) => sessions.renew(sessionId, tokenVersion));
   }
 
   /** Ends these sessions of a user, whose rows the caller has deleted; the audit log has the reason. */
@@ -242,31 +237,27 @@ export class AccountWrite {
   }
 
   #note(event: "signup" | "delete", userId: string, by: Actor): void {
-    const account = this.#notes.isWatched(event) ? userById.get(this.tx, { id: userId }) : null;
-    if (account !== null) this.#notes.note(this.tx, { event, account, by });
+    const account = this.#deps.notes.isWatched(event) ? userById.get(this.tx, { id: userId }) : null;
+    if (account !== null) this.#deps.notes.note(this.tx, { event, account, by });
   }
+}
+
+interface AccountFileDeps {
+  file: DatabaseFile;
+  sessions: SessionCache;
+  clock: Clock;
+  notes: AccountNotes;
+  records: AccountMarks;
 }
 
 /** The accounts in system.db. */
 export class AccountFile {
   readonly sql: DatabaseFile;
-  readonly #sessions: SessionCache;
-  readonly #clock: Clock;
-  readonly #notes: AccountNotes;
-  readonly #records: AccountMarks;
+  readonly #deps: AccountFileDeps;
 
-  constructor(deps: {
-    file: DatabaseFile;
-    sessions: SessionCache;
-    clock: Clock;
-    notes: AccountNotes;
-    records: AccountMarks;
-  }) {
+  constructor(deps: AccountFileDeps) {
+    this.#deps = deps;
     this.sql = deps.file;
-    this.#sessions = deps.sessions;
-    this.#clock = deps.clock;
-    this.#notes = deps.notes;
-    this.#records = deps.records;
   }
 
   /**
@@ -274,30 +265,30 @@ export class AccountFile {
    * to it, by `namespace/table`. Errors: 409 where a reference to the table of users restricts the deletion, before anything is changed.
    */
   deleting(userId: string, work: (write: AccountWrite) => void): Promise<Record<string, number>> {
-    return this.#records.deleting(userId, () => this.write(work));
+    return this.#deps.records.deleting(userId, () => this.write(work));
   }
 
   /** Merges by the records of the table of users. Returns null where there is none. */
   merge(...asked: Parameters<AccountMarks["merge"]>): ReturnType<AccountMarks["merge"]> {
-    return this.#records.merge(...asked);
+    return this.#deps.records.merge(...asked);
   }
 
   // The effects hang on the write's own promise and nothing else, so that they run in the order of commits.
   write<T>(work: (write: AccountWrite) => Sync<T>): Promise<T> {
     const effects: Effect[] = [];
     const marked: string[] = [];
-    const parts = { effects, marked, notes: this.#notes, records: this.#records };
+    const parts = { effects, marked, notes: this.#deps.notes, records: this.#deps.records };
     return this.sql
       .write<{ result: Sync<T> }>((tx) => {
         effects.length = 0;
         marked.length = 0;
-        const write = new AccountWrite(tx, { ...parts, now: this.#clock.now() });
+        const write = new AccountWrite(tx, { ...parts, now: this.#deps.clock.now() });
         // An object is never a promise, which the type cannot see through `T`.
         return { result: work(write) } as Sync<{ result: Sync<T> }>;
       })
       .then(({ result }) => {
-        for (const effect of effects) effect(this.#sessions);
-        return marked.length === 0 ? result : this.#records.copied(marked).then(() => result);
+        for (const effect of effects) effect(this.#deps.sessions);
+        return marked.length === 0 ? result : this.#deps.records.copied(marked).then(() => result);
       });
   }
 }
