@@ -23,7 +23,7 @@ export { openUpgraded } from "./instances/upgraded-file.ts";
 export { readMeta } from "./meta.ts";
 export { layOut, NewerFileError, requireKnownVersion } from "./migrations.ts";
 export { creating, foundIn } from "./missing-table.ts";
-export { openUnchanged } from "./open-unchanged.ts";
+export { holdsRecords, openUnchanged } from "./open-unchanged.ts";
 export { deleteOutboxRows, mayHaveOutboxRows, readOutboxRows } from "./outbox/rows.ts";
 export {
   type Actor,
@@ -49,7 +49,6 @@ export type {
   DeclaredTable,
 } from "./schema/declared.ts";
 export { geoIndexName } from "./schema/geo-index.ts";
-export { holdsRecords } from "./schema/holds-records.ts";
 export { linksName } from "./schema/links.ts";
 export { type RehearsalJob, type RehearsedFile, rehearseFiles } from "./schema/schema-rehearsal.ts";
 export { indexName, primaryKeyIndexName } from "./schema/sql.ts";

@@ -176,7 +176,7 @@ describe("an identity at a provider", () => {
     expect((await post("signin", { email: victim, password: NEW_PASSWORD })).status).toBe(200);
   });
 
-  test("[AU280] is linked when the second factor is given, and not before", async () => {
+  test("[AU280] is linked when the second factor is given, and not before; the audit log has that, and its removal", async () => {
     const email = nextEmail();
     const tokens = await signUp(platform, email);
     const owner = platform.as(tokens.accessToken);
@@ -184,7 +184,7 @@ describe("an identity at a provider", () => {
     await post("verify-email", { token: mailedToken(platform, email) });
     const { secret } = await enrol(owner);
     const identities = async () =>
-      (await owner.get<{ identities: { provider: string }[] }>("/api/auth/identities")).body.identities;
+      (await owner.get<{ identities: { id: string; provider: string }[] }>("/api/auth/identities")).body.identities;
     const user = { sub: `mailbox of ${email}`, email, email_verified: true };
     const begun = await platform.fetch("/api/auth/oauth/club");
     const { pathname, search } = new URL(provider.approve(begun.headers.get("location") ?? "", user));
@@ -196,9 +196,15 @@ describe("an identity at a provider", () => {
     expect(await identities()).toEqual([]);
     expect((await totp(ticket, secret)).status).toBe(200);
     expect(await identities()).toMatchObject([{ provider: "club", email }]);
-    const path = `/api/admin/audit?target=users/${tokens.user.id}&action=factor.add`;
-    const log = await platform.service.get<{ entries: { after: JsonObject }[] }>(path);
-    expect(log.body.entries.map(({ after }) => after)).toContainEqual({ type: "identity", provider: "club" });
+    const log = async (action: string) => {
+      const path = `/api/admin/audit?target=users/${tokens.user.id}&action=${action}`;
+      const { body } = await platform.service.get<{ entries: { after: JsonObject }[] }>(path);
+      return body.entries.map(({ after }) => after);
+    };
+    expect(await log("factor.add")).toContainEqual({ type: "identity", provider: "club" });
+    const [identity] = await identities();
+    expect((await owner.delete(`/api/auth/identities/${identity?.id}`)).status).toBe(200);
+    expect(await log("factor.delete")).toEqual([{ type: "identity" }]);
   });
 
   test("[AU281] without an id is refused: two people would be one account", async () => {

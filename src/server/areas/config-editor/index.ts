@@ -1,7 +1,7 @@
 import { editorEndpoints } from "./endpoints.ts";
 import { ConfigEditor } from "./service.ts";
 
-export { noteStarted, putBackFailedEdit } from "./put-back.ts";
+export { noteStarted, putBackFailedEdit } from "./history.ts";
 export type { ConfigFile, Tried } from "./service.ts";
 
 export type ConfigEditorArea = ReturnType<typeof createConfigEditorArea>;

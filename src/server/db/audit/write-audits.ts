@@ -40,10 +40,12 @@ export class WriteAudits {
     if (actor !== null) this.noteBy(actor, about({ isShown: this.count < AUDITED_SINGLY_MAX }));
   }
 
+  /** Adds a change by `actor`; where somebody acts as that user, by them. */
   noteBy(actor: AuditActor, change: AuditedChange): void {
     if (this.#file === null) return;
+    const caller = this.#trace?.actor ?? null;
     this.#noted ??= [];
-    this.#noted.push({ actor, change });
+    this.#noted.push({ actor: caller !== null && caller.as === actor.name ? caller : actor, change });
   }
 
   /** Adds the announced changes of records, under the condition of `note`. */

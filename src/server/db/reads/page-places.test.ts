@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { PAGES_MAX } from "../limits.ts";
 import { SERVER_CALLER } from "../server-caller.ts";
-import { PagePlaces } from "./page-places.ts";
+import { PagePlaces } from "./long-reads.ts";
 
 test("[DB127] a caller has at most half of the free places for pages, and the server all", () => {
   const places = new PagePlaces();

@@ -11,7 +11,7 @@ import { SMALL_BODY_MAX_BYTES } from "../../../http/limits.ts";
 import { beginningOf } from "../../../http/outgoing/call.ts";
 import { OK } from "../../../http/reply.ts";
 import { ID_TOKEN_MAX_CHARACTERS, OAUTH_STATE_TTL_MS, SMALL_FORM_FIELDS_MAX } from "../limits.ts";
-import { identitiesOf, removeIdentity } from "../service/identities.ts";
+import { identitiesOf, removeOwnMeans } from "../service/means.ts";
 import { beginLink, beginOAuth, type Finished, finishOAuth } from "../service/oauth.ts";
 import { redeemCode, redeemLink, signInByToken } from "../service/oauth-codes.ts";
 import type { OAuthProviders } from "../service/oauth-providers.ts";
@@ -335,7 +335,7 @@ function identities(deps: EndpointDeps): readonly Endpoint[] {
     },
     async ({ principal, params, query }) => {
       query();
-      await removeIdentity(deps, callerOf(principal), params.id);
+      await removeOwnMeans(deps, callerOf(principal), { kind: "identity", id: params.id });
       return OK;
     },
   );

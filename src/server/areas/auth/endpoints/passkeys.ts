@@ -7,13 +7,13 @@ import { Passkey } from "../../../config/shapes/sign-in.ts";
 import { type Endpoint, endpoint } from "../../../http/endpoint.ts";
 import { OK } from "../../../http/reply.ts";
 import { PASSKEY_NAME_MAX_CHARACTERS } from "../limits.ts";
+import { removeOwnMeans } from "../service/means.ts";
 import {
   type PasskeyConfig,
   passkeySignInOptions,
   passkeysOf,
   registerOptions,
   registerPasskey,
-  removePasskey,
   signInWithPasskey,
 } from "../service/passkeys.ts";
 import { callerOf, clientOf, type EndpointDeps, Ok, ofUsers, SignedIn } from "./parts.ts";
@@ -154,7 +154,7 @@ function list(deps: EndpointDeps): readonly Endpoint[] {
     async ({ principal, params, query }) => {
       query();
       passkeysIn(deps);
-      await removePasskey(deps, callerOf(principal), params.id);
+      await removeOwnMeans(deps, callerOf(principal), { kind: "passkey", id: params.id });
       return OK;
     },
   );

@@ -1,7 +1,6 @@
 import type { AskedChange } from "../../../access/account-records.ts";
 import type { AuthDeps } from "../sessions/deps.ts";
-import { lastAsked, setLastAsked } from "../statements/asked-changes.ts";
-import { userById } from "../statements/users.ts";
+import { lastAsked, setLastAsked, userById } from "../statements/users.ts";
 import { joinAccounts } from "./merging.ts";
 
 /**

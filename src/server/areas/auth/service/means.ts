@@ -6,6 +6,7 @@ import type { Actor } from "../../../db/index.ts";
 import type { Readable } from "../../../db/query.ts";
 import { SESSIONS_SHOWN_MAX } from "../limits.ts";
 import type { AuthDeps } from "../sessions/deps.ts";
+import { requireOtherWayIn, requireRecentProof } from "../sessions/ways-in.ts";
 import {
   deleteIdentity,
   deletePasskey,
@@ -16,7 +17,7 @@ import {
 } from "../statements/means.ts";
 import { countSessions, deleteSession, newestSessions, sessionById } from "../statements/sessions.ts";
 import { type SecretAccount, userById } from "../statements/users.ts";
-import type { AccountWrite } from "../store/account-file.ts";
+import type { AccountWrite, Caller } from "../store/account-file.ts";
 
 const { sessions, factors, identities, passkeys } = SignInMeans.properties;
 const sessionView = projection(sessions.items);
@@ -87,4 +88,23 @@ export function requireUser(sql: Readable, id: string): SecretAccount {
   const account = userById.get(sql, { id });
   if (account === null) throw notFound(`There is no user "${id}"`);
   return account;
+}
+
+/** Lists the caller's identities. */
+export const identitiesOf = ({ file }: AuthDeps, { userId }: Caller) =>
+  identitiesOfUser.all(file.sql, { userId }).map(identityView);
+
+/** Removes one of the caller's own. Errors: 404, 401 `Sign in again`, 409 for the last way of signing in. */
+export async function removeOwnMeans(
+  { file, config }: AuthDeps,
+  caller: Caller,
+  { kind, id }: { kind: "identity" | "passkey"; id: string },
+): Promise<void> {
+  const { userId } = caller;
+  await file.write((write) => {
+    const account = requireRecentProof(write.tx, caller, config, write.now);
+    if (!REMOVALS[kind](write, userId, id)) throw notFound(`There is no ${kind} "${id}"`);
+    requireOtherWayIn(write.tx, account, config, id);
+    write.auditByUser(userId, "factor.delete", { type: kind });
+  });
 }

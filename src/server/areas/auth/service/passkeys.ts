@@ -5,7 +5,7 @@ import type {
   RegistrationResponseJSON,
 } from "@simplewebauthn/server";
 import type { isoCBOR } from "@simplewebauthn/server/helpers";
-import { badField, badRequest, conflict, notFound } from "../../../../kernel/errors.ts";
+import { badField, badRequest, conflict } from "../../../../kernel/errors.ts";
 import { isJsonObject, type JsonObject } from "../../../../kernel/json/json.ts";
 import { projection } from "../../../../kernel/schema/projection.ts";
 import { fitsRelyingParty } from "../../../config/relying-party.ts";
@@ -14,15 +14,8 @@ import type { AuthConfig } from "../../../config/types.ts";
 import { PASSKEY_CHALLENGE_TTL_MS, PASSKEYS_PER_USER_MAX } from "../limits.ts";
 import type { AuthDeps, Client, SignInAnswer } from "../sessions/deps.ts";
 import { answerSignIn, completeSignIn, invalidToken } from "../sessions/sign-in.ts";
-import { requireOtherWayIn, requireRecentProof } from "../sessions/ways-in.ts";
-import {
-  deletePasskey,
-  insertPasskey,
-  type Passkey,
-  passkeyById,
-  passkeysOfUser,
-  usePasskey,
-} from "../statements/means.ts";
+import { requireRecentProof } from "../sessions/ways-in.ts";
+import { insertPasskey, type Passkey, passkeyById, passkeysOfUser, usePasskey } from "../statements/means.ts";
 import { deleteSecret, findSecret, putSecret, type SecretPurpose } from "../statements/secrets.ts";
 import { userById } from "../statements/users.ts";
 import { type Caller, currentAccount } from "../store/account-file.ts";
@@ -262,14 +255,3 @@ export async function signInWithPasskey(
 
 export const passkeysOf = ({ file }: AuthDeps, { userId }: Caller): PasskeyShape[] =>
   passkeysOfUser.all(file.sql, { userId }).map(view);
-
-/** Errors: 404, 401 `Sign in again`, 409 for the last way of signing in. */
-export async function removePasskey({ file, config }: AuthDeps, caller: Caller, id: string): Promise<void> {
-  await file.write((write) => {
-    const account = requireRecentProof(write.tx, caller, config, write.now);
-    if (passkeyById.get(write.tx, { id })?.userId !== caller.userId) throw notFound(`There is no passkey "${id}"`);
-    requireOtherWayIn(write.tx, account, config, id);
-    deletePasskey.run(write.tx, { id });
-    write.auditByUser(caller.userId, "factor.delete", { type: "passkey" });
-  });
-}

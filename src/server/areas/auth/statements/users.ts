@@ -1,5 +1,5 @@
 import { and, asc, eq, gt, gte, lt, ne, sql } from "drizzle-orm";
-import { users } from "../../../../../schema/auth.ts";
+import { userRecords, users } from "../../../../../schema/auth.ts";
 import { reading, writing } from "../../../db/declare-query.ts";
 
 /** An account with the hash of its password, which never leaves the area. */
@@ -145,4 +145,12 @@ export const entriesByName = reading((db, v: { after: string; end: string; limit
     .where(and(gt(nameIgnoringCase, v.after), lt(nameIgnoringCase, v.end)))
     .orderBy(asc(nameIgnoringCase), asc(users.seq))
     .limit(v.limit),
+);
+
+// The number of the last change of an account that an update of its record has asked for, and that the account has.
+
+export const lastAsked = reading((db) => db.select({ lastAsked: userRecords.lastAsked }).from(userRecords));
+
+export const setLastAsked = writing((db, v: { lastAsked: number }) =>
+  db.update(userRecords).set({ lastAsked: v.lastAsked }),
 );

@@ -1,5 +1,9 @@
-import { and, asc, count, desc, eq, gt, lt, lte, ne, or, sql } from "drizzle-orm";
-import { storageParts as parts, storageUploads as uploads } from "../../../../../schema/storage.ts";
+import { and, asc, count, desc, eq, gt, inArray, lt, lte, ne, or, sql } from "drizzle-orm";
+import {
+  storageGrants as grants,
+  storageParts as parts,
+  storageUploads as uploads,
+} from "../../../../../schema/storage.ts";
 import { reading, writing } from "../../../db/declare-query.ts";
 
 export type UploadRecord = typeof uploads.$inferSelect;
@@ -121,3 +125,24 @@ export const putPart = writing((db, v: PartRecord) =>
 export const deleteParts = writing((db, v: { uploadId: string; until: number }) =>
   db.delete(parts).where(and(eq(parts.uploadId, v.uploadId), lte(parts.partNumber, v.until))),
 );
+
+export type GrantRecord = typeof grants.$inferSelect;
+
+export const grantById = reading((db, v: { id: string }) => db.select().from(grants).where(eq(grants.id, v.id)));
+
+export const insertGrant = writing((db, v: GrantRecord) =>
+  db.insert(grants).values({ id: v.id, bucket: v.bucket, key: v.key, auth: v.auth, expiresAt: v.expiresAt }),
+);
+
+export const deleteGrant = writing((db, v: { id: string }) => db.delete(grants).where(eq(grants.id, v.id)));
+
+/** Deletes expired grants, at most `limit`, so that one clean-up never delays other writes for long. */
+export const deleteExpiredGrants = writing((db, v: { now: number; limit: number }) => {
+  const expired = db
+    .select({ id: grants.id })
+    .from(grants)
+    .where(lte(grants.expiresAt, v.now))
+    .orderBy(asc(grants.expiresAt))
+    .limit(v.limit);
+  return db.delete(grants).where(inArray(grants.id, expired));
+});

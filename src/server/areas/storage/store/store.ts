@@ -26,7 +26,6 @@ import {
   nextPlace,
   pendingClaims,
 } from "../statements/claims.ts";
-import { deleteExpiredGrants, deleteGrant, type GrantRecord, grantById, insertGrant } from "../statements/grants.ts";
 import {
   deleteObject,
   keysOfUploader,
@@ -48,11 +47,16 @@ import {
 } from "../statements/receipts.ts";
 import {
   countUploads,
+  deleteExpiredGrants,
+  deleteGrant,
   deleteParts,
   deleteUpload,
   endUpload,
   extentOfParts,
   firstParts,
+  type GrantRecord,
+  grantById,
+  insertGrant,
   insertUpload,
   partFile,
   partsOf,

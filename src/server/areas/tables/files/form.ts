@@ -9,9 +9,8 @@ import { parseBoundary } from "../../../http/bodies/form-boundary.ts";
 import type { PartHeader } from "../../../http/bodies/form-parts.ts";
 import { type PartSink, readForm } from "../../../http/bodies/form-stream.ts";
 import type { BodyHash, RequestBasics } from "../../../http/exchange/request-context.ts";
-import { FORM_PARTS_MAX, PART_NAME_SHOWN_LENGTH } from "../limits.ts";
+import { FILE_NAME_LENGTH_MAX, FORM_PARTS_MAX, PART_NAME_SHOWN_LENGTH } from "../limits.ts";
 import type { FileColumn, TableModel } from "../model/model.ts";
-import { fileNameOf } from "./names.ts";
 import { countProblem, type NewFile, wrongType } from "./values.ts";
 
 type FormContext = Pick<RequestBasics, "request" | "jsonPart" | "requirePresent">;
@@ -166,4 +165,14 @@ class FormDigest {
   value(): Uint8Array {
     return this.#whole.copy().digest();
   }
+}
+
+/** Control characters, and those that reverse what is shown of a name: `exe.gpj` for `jpg.exe`. */
+const UNSHOWN = /[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu;
+
+/** Returns the name of a file as its record has it: without path and control characters. [TB720] */
+function fileNameOf(sent: string | null): string {
+  const last = (sent ?? "").toWellFormed().split(/[\\/]/).at(-1) ?? "";
+  const name = [...last.replace(UNSHOWN, "").trim()].slice(0, FILE_NAME_LENGTH_MAX).join("");
+  return name === "" || name === "." || name === ".." ? "file" : name;
 }

@@ -14,12 +14,12 @@ import {
   isFilterOperator,
   isIdsOperator,
   isListOperator,
+  isOfReferences,
   type ListOperator,
   OPERATOR_NAMES,
   OPERATORS,
 } from "../model/operators.ts";
 import { areaIn } from "./areas.ts";
-import { idsOf, refuseOthers } from "./linked.ts";
 
 export interface ListCondition {
   field: FieldPath;
@@ -139,3 +139,26 @@ function shown(value: JsonValue): string {
 }
 
 const isNumeric = (field: FieldPath): boolean => field.column.type === "number" || field.column.type === "integer";
+
+// Conditions on several references.
+
+/** Refuses operators that several references do not take, and theirs for other fields. Errors: 400. [TB653] */
+function refuseOthers({ name: field, column }: FieldPath, operator: FilterOperator, name: string): void {
+  if ((column.links !== null) === isOfReferences(operator)) return;
+  const has = "has, hasAny and hasAll";
+  const message = column.links === null ? `${has} are for several references` : `${has} compare several references`;
+  throw badField(name, "invalid_type", `${name}: ${field} cannot be compared by ${operator}: ${message}`);
+}
+
+/** Returns the ids of a condition, each once. Errors: 400. */
+function idsOf(value: JsonValue, what: string, name: string): readonly JsonValue[] {
+  if (!Array.isArray(value)) throw badField(name, "invalid_type", `${what} takes an array of ids`);
+  if (value.length > IN_VALUES_MAX) {
+    throw badField(name, "too_long", `${what} takes at most ${IN_VALUES_MAX} ids, got ${value.length}`);
+  }
+  for (const one of value) {
+    if (typeof one !== "string") throw badField(name, "invalid_type", `${what} takes ids, which are texts`);
+    if (!one.isWellFormed()) throw badField(name, "invalid_value", illFormed(name));
+  }
+  return [...new Set(value)];
+}

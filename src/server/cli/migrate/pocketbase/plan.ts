@@ -5,7 +5,6 @@ import type { Remarks } from "../remarks.ts";
 import { ACCOUNT_FIELDS, type PbCollection, type PbField } from "./collections.ts";
 import { type FieldPlace, fieldName, type MovedField, movedField } from "./fields.ts";
 import { filesSurvey } from "./files.ts";
-import { indexOf } from "./indexes.ts";
 import type { PbSource } from "./source.ts";
 import { NO_FACTS, type RecordIds, type Survey, surveyOf } from "./survey.ts";
 
@@ -203,4 +202,35 @@ function indexed(name: string, open: readonly MovedField[], times: MovedTable["t
   const isPlain =
     field !== undefined && !["references", "geo", "json", "choices", "file", "files"].includes(field.kind);
   return isPlain ? field.name : null;
+}
+
+/** An index as a collection declares it. */
+interface PbIndex {
+  fields: readonly string[];
+  isUnique: boolean;
+  /** Whether it is for some records alone. */
+  isPartial: boolean;
+  /** Whether it only leaves out records where the field is empty. */
+  isWithoutEmpty: boolean;
+}
+
+const INDEX =
+  /^\s*CREATE\s+(UNIQUE\s+)?INDEX\s+(?:IF\s+NOT\s+EXISTS\s+)?\S+\s+ON\s+\S+?\s*\((.*?)\)\s*(?:WHERE\s+(.*?))?;?\s*$/is;
+const COLUMN = /^[`"[]?(\w+)[`"\]]?(?:\s+(?:ASC|DESC))?$/i;
+const NOT_EMPTY = /^[`"[]?(\w+)[`"\]]?\s*(?:!=|<>)\s*(?:''|"")$/;
+
+/** Reads the statement of an index; null: it is about more than plain columns. */
+function indexOf(sql: string): PbIndex | null {
+  const [, unique, list, where] = INDEX.exec(sql) ?? [];
+  if (list === undefined) return null;
+  const fields = list.split(",").map((column) => COLUMN.exec(column.trim())?.[1] ?? null);
+  const names = fields.flatMap((name) => name ?? []);
+  if (names.length !== fields.length) return null;
+  const [, guarded] = NOT_EMPTY.exec(where?.trim() ?? "") ?? [];
+  return {
+    fields: names,
+    isUnique: unique !== undefined,
+    isPartial: where !== undefined,
+    isWithoutEmpty: names.length === 1 && guarded === names[0],
+  };
 }
