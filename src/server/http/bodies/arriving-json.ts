@@ -34,7 +34,7 @@ export class ArrivingJson {
   readonly #rules: BodyRules;
   readonly #scan: JsonScan;
   readonly #held: HeldBody;
-  /** Of one size each, however small the chunks. */
+  /** The bytes in blocks of one size, however small the chunks. */
   #blocks: Uint8Array<ArrayBuffer>[] = [];
   /** Bytes of the last block. */
   #used = BLOCK_BYTES;
