@@ -7,29 +7,40 @@ import { printAnswer, printNote } from "../output.ts";
 import { unpackBackup } from "./pocketbase/archive.ts";
 import { move, moveOnceMore, planMove } from "./pocketbase/move.ts";
 import { openPbData } from "./pocketbase/source.ts";
+import { createRemarks } from "./remarks.ts";
+import { isSqliteFile, openSqlite } from "./sqlite/source.ts";
 import { isConnection, isCustomDump, withSource } from "./supabase/open.ts";
 
+const KINDS: readonly string[] = ["pocketbase", "supabase", "sqlite"];
+
 export const migrateCommand = new Command("migrate")
-  .description("Makes a config and a data directory from what another backend has: PocketBase, Supabase")
-  .argument("<SOURCE>", "A pb_data folder or backup zip of PocketBase; a pg_dump or postgres://… of Supabase")
+  .description("Makes a config and a data directory from what another backend has: PocketBase, Supabase, SQLite")
+  .argument(
+    "<SOURCE>",
+    "A pb_data folder or backup zip of PocketBase; a pg_dump or postgres://… of Supabase; a file of SQLite",
+  )
   .addOption(option("--into <DIR>", "The new folder, for platform.config.ts, data and report.md"))
   .option("--plan", "Print the config and the report, and write nothing")
   .option("--again", "Take over into DIR what has changed there since; whatever was changed here stays")
-  .addOption(option("--from <KIND>", "What SOURCE is, where it does not tell: pocketbase or supabase"))
+  .addOption(option("--from <KIND>", `What SOURCE is, where it does not tell: ${KINDS.join(", ")}`))
   .addOption(option("--files <FOLDER>", "The files of Supabase's storage, as BUCKET/NAME"))
   .action(async (place, { into, plan, again, from, files }) => {
     if (plan !== true && into === undefined)
       throw new UsageError("--into names the folder to make, or --plan prints it");
     if (again === true && (plan === true || into === undefined))
       throw new UsageError("--again takes over into the folder of --into, and has no --plan");
-    if (from !== undefined && !["pocketbase", "supabase"].includes(from))
-      throw new UsageError(`--from must be pocketbase or supabase, got "${from}"`);
-    if (from !== "pocketbase" && (from === "supabase" || isSupabase(place)))
+    if (from !== undefined && !KINDS.includes(from))
+      throw new UsageError(`--from must be ${KINDS.join(", ")}, got "${from}"`);
+    if (from === "supabase" || (from === undefined && isSupabase(place)))
       return migrateSupabase(place, {
         into: plan === true ? undefined : into,
         files: files ?? null,
         isAgain: again === true,
       });
+    if (from === "sqlite" || (from === undefined && isDatabase(place))) {
+      if (files !== undefined) throw new UsageError("--files is for Supabase: a database of SQLite has no buckets");
+      return migrateSqlite(place, { into: plan === true ? undefined : into, isAgain: again === true });
+    }
     if (files !== undefined) throw new UsageError("--files is for Supabase: the files of PocketBase are in its folder");
     const stats = statSync(place, { throwIfNoEntry: false });
     if (stats === undefined) throw new CommandError(`There is no file or folder ${place}`);
@@ -59,12 +70,38 @@ async function migrateSupabase(
   const now = systemClock.now();
   await withSource(place, async (source) => {
     if (into === undefined) {
-      const { text, report } = supabase.planMove(source, now);
+      const { text, report } = supabase.planMove(source, now, supabase.SUPABASE);
       return printAnswer(`${text}\n${report(null).trimEnd()}`);
     }
     const move = isAgain ? supabase.moveOnceMore : supabase.move;
-    return ended(into, await move(source, { directory: into, folder: files, now }));
+    return ended(into, await move(source, { directory: into, folder: files, now, kind: supabase.SUPABASE }));
   });
+}
+
+const isDatabase = (place: string): boolean =>
+  statSync(place, { throwIfNoEntry: false })?.isFile() === true && isSqliteFile(place);
+
+async function migrateSqlite(
+  place: string,
+  { into, isAgain }: { into: string | undefined; isAgain: boolean },
+): Promise<void> {
+  if (!isDatabase(place)) throw new CommandError(`${place} is no database of SQLite`);
+  // Tables of PostgreSQL and of SQLite are moved in one way.
+  const tables = await import("./supabase/move.ts");
+  const remarks = createRemarks();
+  const source = openSqlite(place, remarks);
+  const kind = { name: "SQLite", from: "a database of SQLite", hasAccounts: false };
+  const now = systemClock.now();
+  try {
+    if (into === undefined) {
+      const { text, report } = tables.planMove(source, now, kind, remarks);
+      return await printAnswer(`${text}\n${report(null).trimEnd()}`);
+    }
+    const move = isAgain ? tables.moveOnceMore : tables.move;
+    await ended(into, await move(source, { directory: into, folder: null, now, kind, remarks }));
+  } finally {
+    source.close();
+  }
 }
 
 /** Says where to go on. Errors: CommandError where something differs. */

@@ -5,7 +5,8 @@ import type { MovedBucket } from "./buckets.ts";
 import { columnCode, type MovedColumn, type MovedTable, type MovePlan, maxRecordSize } from "./plan.ts";
 import type { Translation } from "./translation.ts";
 
-const HEADER = "// Made from a Supabase dump by platform migrate. report.md beside this file says what to look at.";
+const headerOf = (from: string): string =>
+  `// Made from ${from} by platform migrate. report.md beside this file says what to look at.`;
 
 interface ConfigParts {
   plan: MovePlan;
@@ -13,10 +14,14 @@ interface ConfigParts {
   buckets: readonly MovedBucket[];
   providers: readonly string[];
   hasUnconfirmed: boolean;
+  /** Names the source; without accounts there is no table of users. */
+  from: string;
+  hasAccounts: boolean;
 }
 
 /** Returns the text of `platform.config.ts`. */
-export function configText({ plan, translation, buckets, providers, hasUnconfirmed }: ConfigParts): string {
+export function configText(parts: ConfigParts): string {
+  const { plan, translation, buckets, providers, hasUnconfirmed, from, hasAccounts } = parts;
   // All rules first: they say which indexes tables need.
   const rules = new Map(plan.tables.map((table) => [table, rulesOf(table, translation)]));
   const tables = plan.tables.flatMap((table): Member[] => [
@@ -28,18 +33,12 @@ export function configText({ plan, translation, buckets, providers, hasUnconfirm
     {
       name: "signup",
       value: "false",
-      comments: ["A dump does not say who may sign up: without this line everybody may."],
+      comments: hasAccounts ? ["A dump does not say who may sign up: without this line everybody may."] : [],
     },
     ...(providers.length === 0 ? [] : [{ name: "oauth", value: objectCode(providers.map(providerMember)) }]),
-    {
-      name: "users",
-      value: objectCode([
-        { name: "in", value: quoted("shared") },
-        { name: "table", value: quoted(plan.users) },
-      ]),
-    },
+    ...(hasAccounts ? [usersMember(plan)] : []),
   ];
-  return configSource(HEADER, [
+  return configSource(headerOf(from), [
     { name: "auth", value: objectCode(auth, { isBroken: true }) },
     ...bucketsMember(buckets),
     {
@@ -56,6 +55,14 @@ export function configText({ plan, translation, buckets, providers, hasUnconfirm
     },
   ]);
 }
+
+const usersMember = ({ users }: MovePlan): Member => ({
+  name: "users",
+  value: objectCode([
+    { name: "in", value: quoted("shared") },
+    { name: "table", value: quoted(users) },
+  ]),
+});
 
 type Rules = Readonly<Record<RuleName, MovedRule>>;
 const NO_RULE: MovedRule = { code: null, comments: [] };

@@ -27,24 +27,36 @@ const SECRET_MODE = 0o600;
 /** Kinds of things whose SQL the report shows. */
 const SHOWN = new Set(["view", "materialized view", "function", "trigger", "index"]);
 
+/** A source of tables, and what there is to say about it. */
+export interface Kind {
+  /** In titles: "Supabase". */
+  name: string;
+  /** In the head of the config. */
+  from: string;
+  /** Whether it has accounts, with rights of roles. */
+  hasAccounts: boolean;
+}
+
+export const SUPABASE: Kind = { name: "Supabase", from: "a Supabase dump", hasAccounts: true };
+
 /** Plans the move of a source. Nothing is written. */
-export function planMove(source: PgSource, now: number) {
-  const remarks = createRemarks();
+export function planMove(source: PgSource, now: number, kind: Kind, remarks: Remarks = createRemarks()) {
   const moved = accountsOf(source, now, remarks);
   const movable = new Set(moved.accounts.map(({ id }) => id));
   const plan = planOf(source, movable, remarks);
   const translation = new Translation(plan, remarks);
   const buckets = bucketsOf(source, remarks);
   const { providers, hasUnconfirmed } = moved;
-  const text = configText({ plan, translation, buckets, providers, hasUnconfirmed });
+  const { from, hasAccounts } = kind;
+  const text = configText({ plan, translation, buckets, providers, hasUnconfirmed, from, hasAccounts });
   tellOthers(source, remarks);
   if (providers.length > 0) {
     remarks.look("auth.oauth", `the secrets of ${providers.join(", ")} are not in a dump: fill them in in .env`);
   }
-  if (!source.tables.some(({ schema, grants }) => schema === "public" && grants.length > 0)) {
+  if (hasAccounts && !source.tables.some(({ schema, grants }) => schema === "public" && grants.length > 0)) {
     remarks.look("public", "the dump has no rights of roles, so nobody has one here: make it without --no-privileges");
   }
-  const report = (comparisons: readonly Comparison[] | null): string => reportText(plan, comparisons, remarks);
+  const report = (comparisons: readonly Comparison[] | null): string => reportText(plan, comparisons, remarks, kind);
   return { text, plan, buckets, moved, remarks, report };
 }
 
@@ -56,14 +68,19 @@ function tellOthers({ others }: PgSource, remarks: Remarks): void {
   }
 }
 
-function reportText({ tables }: MovePlan, comparisons: readonly Comparison[] | null, remarks: Remarks): string {
+function reportText(
+  { tables }: MovePlan,
+  comparisons: readonly Comparison[] | null,
+  remarks: Remarks,
+  { name: from, hasAccounts }: Kind,
+): string {
   const rows = tables.map(({ name, rows: count }) => `| ${name} | ${count} |`);
   const planned = ["## What there is", "", "| table | records |", "|---|---|", ...rows].join("\n");
   const sections = [
-    "# Moved from Supabase",
+    `# Moved from ${from}`,
     comparisons === null ? planned : compared(comparisons),
     ...section("Not moved", remarks.notMoved),
-    ...section("What to look at", [...remarks.toLookAt, ...ALWAYS]),
+    ...section("What to look at", [...remarks.toLookAt, ...(hasAccounts ? ALWAYS : WITHOUT_RULES)]),
   ];
   return `${sections.join("\n\n")}\n`;
 }
@@ -78,15 +95,33 @@ const ALWAYS = [
   { place: "references", text: "may name a record that the caller cannot read, as there (`mayBeHidden`)" },
 ];
 
+const WITHOUT_RULES = [
+  {
+    place: "rules",
+    text: "there are none, so service keys alone read and write: say in each table's `access` who may",
+  },
+  { place: "auth", text: "sign-up is off: leave `signup` out to let everybody sign up" },
+];
+
+export interface Moving {
+  directory: string;
+  /** The folder with the files of buckets; null: none was named. */
+  folder: string | null;
+  now: number;
+  kind: Kind;
+  /** Remarks of reading the source. */
+  remarks?: Remarks;
+}
+
 /** Moves a source into a new directory. Errors: CommandError for one that is filled. Returns whether all is as it was. */
 export async function move(
   source: PgSource,
-  { directory, folder, now }: { directory: string; folder: string | null; now: number },
+  { directory, folder, now, kind, remarks: given }: Moving,
 ): Promise<boolean> {
   if (existsSync(directory) && readdirSync(directory).length > 0) {
     throw new CommandError(`${directory} is not empty: name a new folder`);
   }
-  const { text, plan, buckets, moved, remarks, report } = planMove(source, now);
+  const { text, plan, buckets, moved, remarks, report } = planMove(source, now, kind, given);
   mkdirSync(directory, { recursive: true });
   const config = join(directory, "platform.config.ts");
   writeFileSync(config, text, { flag: "wx" });
@@ -134,9 +169,9 @@ export async function move(
 /** Takes over what has changed in a source since it was moved. Errors: those of `moveAgain`. Returns whether the rest is as it was. */
 export async function moveOnceMore(
   source: PgSource,
-  { directory, folder, now }: { directory: string; folder: string | null; now: number },
+  { directory, folder, now, kind, remarks: given }: Moving,
 ): Promise<boolean> {
-  const { text, plan, buckets, moved, remarks } = planMove(source, now);
+  const { text, plan, buckets, moved, remarks } = planMove(source, now, kind, given);
   const conversions: Conversion[] = [];
   const names = buckets.map(({ name }) => name);
   const again = await moveAgain({
@@ -158,7 +193,7 @@ export async function moveOnceMore(
   setOwners(join(directory, "data", "system.db"), { source, buckets, folder }, (file) =>
     again.files.has(placeOf(file)),
   );
-  const report = againReport({ title: "# Moved from Supabase again", again, config: text, remarks });
+  const report = againReport({ title: `# Moved from ${kind.name} again`, again, config: text, remarks });
   writeFileSync(join(directory, "report.md"), report);
   return isSame(again.comparisons);
 }
