@@ -285,7 +285,7 @@ describe("sources", () => {
     "db/writer/commit-gate.ts": "the gate",
     "db/writer/file-job.ts": "asks the gate",
     "db/writer/wal-sync.ts": "only measures the WAL",
-    "db/capture/kept-file.ts": "only measures the WAL",
+    "db/files/kept-file.ts": "only measures the WAL",
     "db/reads/read-transaction.ts": "ends transactions that read",
     "db/readers/reader-file.ts": "ends transactions that read",
     "db/files/database-file.ts": "opens files",
@@ -346,7 +346,7 @@ describe("sources", () => {
     "db/instances/instance-listing.ts": "its size, and removes that of a deleted instance",
     "db/open-unchanged.ts": "whether one was left",
     "db/files/left-wal.ts": "reads what was left",
-    "db/capture/kept-file.ts": "reads the frames of commits",
+    "db/files/kept-file.ts": "reads the frames of commits",
     "db/writer/wal-sync.ts": "syncs it",
   };
 

@@ -7,10 +7,10 @@ import { Scheduler } from "../../kernel/time/scheduler.ts";
 import { TurnBudget } from "../../kernel/time/turn-budget.ts";
 import { createDirectorySync } from "../disk/directory-sync.ts";
 import type { AuditSink } from "./audit/types.ts";
-import { KeptFile } from "./capture/kept-file.ts";
 import type { CommitCapture } from "./capture/types.ts";
 import { OpenFile } from "./files/database-file.ts";
 import { DescriptorReserve, descriptorLimit } from "./files/descriptors.ts";
+import { KeptFile } from "./files/kept-file.ts";
 import { QUERY_PROCESSES_MAX } from "./limits.ts";
 import type { ReaderNotices } from "./readers/shared-page.ts";
 import { LongReads } from "./reads/long-reads.ts";
@@ -109,25 +109,13 @@ class Engine implements StorageEngine {
   }
 
   gate(sqlite: Database, { isRewritten }: { isRewritten: boolean }): CommitGate {
-    const { clock, ids = systemIds, capture } = this.#options;
-    const gate = new CommitGate(sqlite, { order: this.#order, clock, ids, isRewritten });
-    if (capture?.durable !== undefined) return gate;
-    let { number } = gate;
-    gate.onCommitted = () => {
-      if (gate.number !== number) capture?.unread();
-      number = gate.number;
-    };
-    return gate;
+    const { clock, ids = systemIds } = this.#options;
+    return new CommitGate(sqlite, { order: this.#order, clock, ids, isRewritten });
   }
 
-  keep(sqlite: Database, gate: CommitGate): KeptFile | null {
-    const { capture, onFailure } = this.#options;
-    if (capture?.durable === undefined) return null;
-    const path = resolve(sqlite.filename);
-    return new KeptFile(sqlite, gate, {
-      capture: capture.opening(path),
-      onFailure: (cause) => onFailure?.(path, cause),
-    });
+  keep(path: string): KeptFile {
+    const { capture = null, onFailure } = this.#options;
+    return new KeptFile(resolve(path), { capture, onFailure: (failed, cause) => onFailure?.(failed, cause) });
   }
 
   settled(): Promise<void> | null {

@@ -164,8 +164,9 @@ export const REPLACE_TIMEOUT_MS = 3_600_000;
 export const REPLACE_STEP_PAGES = 4_096;
 /** Time for which a write waits for a file whose content is being replaced. */
 export const REPLACE_WAIT_MS = 20_000;
-/** Bytes of a commit that replaces the content of a file, up to which its pages are captured. */
+/** Bytes of a commit of another process up to which its pages are captured, and up to which they are read in one turn. */
 export const COMMIT_CAPTURED_MAX_BYTES = 64 * 1024 * 1024;
+export const FRAMES_READ_AT_ONCE_BYTES = 1024 * 1024;
 
 /** Deletions that the log of a file keeps for other files. A file that is further behind compares all ids. */
 export const TOMBSTONES_MAX = 100_000;

@@ -5,6 +5,7 @@ import type { JsonObject } from "../../kernel/json/json.ts";
 import type { AuditActor } from "../../kernel/observing/request-trace.ts";
 import type { TurnBudget } from "../../kernel/time/turn-budget.ts";
 import type { AboutChange, AuditedChange } from "./audit/types.ts";
+import type { KeptCommits } from "./capture/types.ts";
 import type { Actor, Cause, Origin, OutboxRow } from "./outbox/types.ts";
 import type { HighlightRequest, PageBounds, RankRequest, SqlValue } from "./reads/requests.ts";
 import type { FormerDatetimes } from "./schema/datetimes.ts";
@@ -303,11 +304,8 @@ export interface StorageEngine {
    * make. `isRewritten`: whether the file has just entered that mode.
    */
   gate(sqlite: Database, about: { isRewritten: boolean }): CommitGate;
-  /**
-   * Takes the commits of a file with such a gate, once that is open, where commits are kept elsewhere than on this disk; null: they are
-   * not. It is to be closed before the file.
-   */
-  keep(sqlite: Database, gate: CommitGate): { close(): void } | null;
+  /** Begins to take the commits of such a file, before it is opened or made. */
+  keep(path: string): KeptCommits;
   /** Resolves when no other process makes a commit, which readers may see before it is noticed here; null: none does. */
   settled(): Promise<void> | null;
   /** Returns the paths of the open files. */

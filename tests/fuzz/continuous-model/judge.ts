@@ -9,7 +9,7 @@ import { applySources, type Wanted } from "../../../src/server/areas/backup/cont
 import type { Store } from "../../../src/server/areas/backup/continuous/store/store.ts";
 import type { Random } from "../../support/random.ts";
 import { areEqual, PAGE_BYTES, type Pages } from "./simulated-file.ts";
-import type { Happened, SimulatedServer } from "./simulated-server.ts";
+import type { SimulatedServer } from "./simulated-server.ts";
 
 class Wrong extends Error {}
 
@@ -142,22 +142,16 @@ function compare(server: SimulatedServer, archive: Archive, place: number, resto
   const before = server.happened.slice(0, last + 1);
   const mixed = before.find((one) => one.place > place);
   if (mixed !== undefined) throw new Wrong(`the moment lacks a change of ${mixed.path} from before`);
-  // A comparison that follows the last cut may have found a later state already.
-  const cut = server.cuts.filter((one) => one <= place).at(-2) ?? 0;
   let compared = 0;
   for (const path of new Set(before.map((one) => one.path))) {
     if (isInGap(archive, path, place) || wasLostWhole(server, archive, { path, place })) continue;
     const own = before.filter((one) => one.path === path);
     const found = restored.get(path);
     if (found?.base.number === 0 && isFollowed(server, { path, place })) continue;
-    const expected = path.startsWith("d1/") ? statesSince(own, cut) : own.slice(-1);
-    if (
-      !expected.some(({ pages }) =>
-        pages === null ? found === undefined : found !== undefined && areEqual(pages, found.pages),
-      )
-    )
+    const expected = own.at(-1)?.pages ?? null;
+    if (expected === null ? found !== undefined : found === undefined || !areEqual(expected, found.pages))
       throw new Wrong(
-        `${path} is not what it was at ${place}: ${found === undefined ? "missing" : found.pages.length}, expected ${expected.map((e) => e.pages?.length)} ${JSON.stringify(archive.manifest.files.filter((f) => f.path === path).map((f) => [f.id, f.formerIds, f.removed, f.fulls.map((x) => x.place)]))}`,
+        `${path} is not what it was at ${place}: ${found === undefined ? "missing" : found.pages.length}, expected ${expected?.length} ${JSON.stringify(archive.manifest.files.filter((f) => f.path === path).map((f) => [f.id, f.formerIds, f.removed, f.fulls.map((x) => x.place)]))}`,
       );
     compared++;
   }
@@ -175,13 +169,6 @@ function compare(server: SimulatedServer, archive: Archive, place: number, resto
 function isFollowed({ happened }: SimulatedServer, { path, place }: { path: string; place: number }): boolean {
   const own = happened.filter((one) => one.path === path);
   return own.findLast((one) => one.place <= place)?.pages === null && own.some((one) => one.place > place);
-}
-
-/** Returns the states that files of d1 had since an interval ended: single commits of it are not stored. */
-function statesSince(own: readonly Happened[], cut: number): Happened[] {
-  const first = own.findLastIndex((one) => one.place <= cut);
-  const [made] = own;
-  return first < 0 && made !== undefined ? [{ ...made, pages: null }, ...own] : own.slice(first);
 }
 
 /** Reports whether a file was made and removed between two passes of which a kill has taken everything: nothing says that it was. */

@@ -13,6 +13,8 @@ import type { ShipDisk, ShipParts } from "../../../src/server/areas/backup/conti
 import type { Scanned } from "../../../src/server/areas/backup/continuous/ship/scan.ts";
 import { Shipper, type ShipSettings } from "../../../src/server/areas/backup/continuous/ship/shipper.ts";
 import type { KnownFile } from "../../../src/server/areas/backup/continuous/ship/tables.ts";
+import { FRAME_HEADER_BYTES } from "../../../src/server/db/capture/commit-frames.ts";
+import { OPEN_MARK } from "../../../src/server/db/writer/commit-gate.ts";
 import type { Random } from "../../support/random.ts";
 import {
   COMMIT_PAGE,
@@ -35,6 +37,7 @@ export const RULES = [
   "base check",
   "order over files",
   "comparison after a change outside the WAL",
+  "mark of VACUUM",
   "entry of a deletion",
   "commits of d1",
   "commits of jobs",
@@ -63,6 +66,8 @@ const LARGE_PAGES = 3;
 const START = Date.UTC(2026, 0, 1);
 const NO_BYTES = new Uint8Array(0);
 const isD1 = (path: string): boolean => path.startsWith("d1/");
+/** Whether a VACUUM has begun whose end has no number yet. */
+const isMarked = ({ row }: SimulatedFile): boolean => row.number > 0 && row.nonce === OPEN_MARK;
 
 /** A base whose content is not looked at. */
 class UncheckedBases extends Bases {
@@ -83,8 +88,6 @@ export class SimulatedServer {
   readonly store: SimulatedStore;
   readonly files = new Map<string, SimulatedFile>();
   happened: Happened[] = [];
-  /** Places of the cuts whose passes have stored everything before. */
-  readonly cuts: number[] = [];
   now = START;
   readonly #random: Random;
   readonly #off: Rule | null;
@@ -120,6 +123,8 @@ export class SimulatedServer {
     const chance = random.below(100);
     if (file === undefined) this.#create(random.pick(PATHS));
     else if (file.opened === null) this.#openOrChange(file);
+    else if (isMarked(file)) this.#commit(file, 1);
+    else if (isD1(file.path) && chance < 10) this.#vacuum(file);
     else if (chance < 70) this.#commit(file, 1 + random.below(3));
     else if (chance < 82) this.#restartWal(file);
     else if (chance < 92) this.#close(file);
@@ -194,7 +199,6 @@ export class SimulatedServer {
       const { hasMore } = await this.#shipper.pass(request);
       this.#waiting = this.#waiting.slice(files.length);
       this.#hasStored = true;
-      this.cuts.push(cut.place);
       return hasMore;
     } catch (cause) {
       if (this.store.mood === "well") throw cause;
@@ -228,8 +232,9 @@ export class SimulatedServer {
   }
 
   #spool(record: SpoolRecord, content: Uint8Array<ArrayBuffer> = NO_BYTES): void {
-    if (this.#isLost || isD1(record.path)) return;
+    if (this.#isLost) return;
     if (this.#off === "commits of jobs" && record.path === "jobs" && record.type === "frames") return;
+    if (this.#off === "commits of d1" && isD1(record.path) && record.type === "frames") return;
     if (this.#off === "entry of a deletion" && record.type === "removed") return;
     this.#records.push({ record, content });
   }
@@ -277,19 +282,52 @@ export class SimulatedServer {
     file.opened = { place, nonce: random.below(2 ** 40) };
     file.wal = emptyWal(random.below(2 ** 31));
     file.hasLeftWal = false;
-    // Such as VACUUM: pages change that no frame has.
+    // Pages change that no frame has.
     if (isOutside) {
       file.pages = file.pages.map((page, index) => (index < COMMIT_PAGE ? page : this.#content()));
       if (!isUnchanged) file.stamp = this.#stamp();
     }
     const { path, id } = file;
-    const isRewritten = isOutside && !isUnchanged;
+    const isRewritten = (isOutside && !isUnchanged) || isMarked(file);
     this.#spool({ type: "opened", path, file: id, page: COMMIT_PAGE, isNew: false, isRewritten, at, place, stamp });
     if (isOutside) {
       this.#commit(file, 1);
       this.#sync(file);
     }
     if (random.chance(0.3)) this.#commit(file, 1 + random.below(2));
+  }
+
+  /** Changes every page in a commit without a number, behind an open mark. */
+  #vacuum(file: SimulatedFile): void {
+    const { opened, wal } = file;
+    if (opened === null) return;
+    const first = wal.frames;
+    const [at, place] = [this.now, this.#take()];
+    const nonce = this.#off === "mark of VACUUM" ? opened.nonce : OPEN_MARK;
+    file.row = { number: this.#nextNumber(file, opened.nonce), nonce, at, place, file: file.id };
+    const commitPage = commitPageOf(file.row);
+    const marked = file.pages.map((page, index) => (index === COMMIT_PAGE - 1 ? commitPage : page));
+    const moved = marked.map((page, index) => (index < COMMIT_PAGE ? page : this.#content()));
+    const frames = [
+      framesOf([COMMIT_PAGE], marked),
+      framesOf(
+        [...moved.keys()].map((index) => index + 1),
+        moved,
+      ),
+    ];
+    for (const [index, pages] of [marked, moved].entries()) {
+      file.pages = pages;
+      const own = frames[index] ?? NO_BYTES;
+      wal.commits.push({ row: file.row, frames: own });
+      wal.frames += own.byteLength / (FRAME_HEADER_BYTES + PAGE_BYTES);
+      this.#note(file, at, place);
+    }
+    const content = new Uint8Array(Buffer.concat(frames));
+    this.#spool({ type: "frames", path: file.path, pageBytes: PAGE_BYTES, first, salts: wal.salts }, content);
+  }
+
+  #nextNumber({ row }: SimulatedFile, nonce: number): number {
+    return Math.max(row.number + 1, row.nonce === nonce ? 0 : this.now * 1000);
   }
 
   /** Commits, and hands the frames of all of them over at once. */
@@ -301,7 +339,7 @@ export class SimulatedServer {
     const frames: Uint8Array[] = [];
     for (let each = 0; each < count; each++) {
       const [at, place] = [this.now, this.#take()];
-      const number = Math.max(file.row.number + 1, file.row.nonce === opened.nonce ? 0 : at * 1000);
+      const number = this.#nextNumber(file, opened.nonce);
       file.row = { number, nonce: opened.nonce, at, place, file: file.id };
       const pages = [...file.pages];
       const changed = new Set<number>([COMMIT_PAGE]);
@@ -424,15 +462,10 @@ export class SimulatedServer {
   #disk(): ShipDisk {
     const { files } = this;
     return {
-      databases: (folder) =>
-        [...files.keys()].filter((path) => {
-          if (isD1(path) && this.#off === "commits of d1") return false;
-          return folder === "" || path.startsWith(`${folder}/`);
-        }),
+      databases: () => files.keys(),
       exists: (path) => files.has(path),
       isOpen: (path) => files.get(path)?.opened != null || files.get(path)?.hasLeftWal === true,
       stamp: (path) => files.get(path)?.stamp ?? null,
-      walState: (path) => JSON.stringify(files.get(path)?.wal ?? null),
       left: (path) => {
         const file = files.get(path);
         return file?.hasLeftWal === true && file.row.number > 0 ? leftFrames(file) : [];

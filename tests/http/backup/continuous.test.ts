@@ -10,6 +10,7 @@ import {
   historyOf,
   numbersIn,
   restored,
+  untilPassed,
   untilStored,
   untilWhole,
   upTo,
@@ -113,12 +114,52 @@ test("[BK333] a moment between two writes has the first and not the second, in a
   for (const n of [0, 5, 10]) {
     const copy = await restored(place, "--at", new Date(moments[n] ?? 0).toISOString());
     expect(numbersIn(copy, "databases/shared", "notes")).toEqual(upTo(n + 1));
+    expect(numbersIn(copy, "d1/ledger", "l")).toEqual(upTo(n + 1));
     const members = CLUBS.flatMap((club) => {
       const path = `databases/clubs/${club}`;
       return existsSync(join(copy, `${path}.db`)) ? numbersIn(copy, path, "members") : [];
     });
     expect(members.sort((one, other) => one - other)).toEqual(upTo(n + 1));
   }
+  await platform.stop();
+});
+
+test("[BK333] single commits of d1 are moments, also around a large one and a VACUUM, which leaves a gap", async () => {
+  const place = join(temporaryDirectory(), "store");
+  const platform = await begun(place);
+  await untilWhole(place);
+  const query = async (text: string): Promise<string> => {
+    expect((await platform.service.post("/api/d1/ledger", { query: text })).status).toBe(200);
+    await Bun.sleep(5);
+    const at = new Date().toISOString();
+    await Bun.sleep(5);
+    return at;
+  };
+  const first = await query("INSERT INTO l (n) VALUES (0)");
+  const large = await query(
+    "CREATE TABLE big AS WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 2000) SELECT n, randomblob(3000) AS bytes FROM c",
+  );
+  const second = await query("INSERT INTO l (n) VALUES (1)");
+  await query("DELETE FROM big WHERE n > 20");
+  await query("VACUUM");
+  await untilPassed(platform);
+  const third = await query("INSERT INTO l (n) VALUES (2)");
+  await query("INSERT INTO l (n) VALUES (3)");
+  await platform.kill("SIGTERM");
+  const { gaps } = await historyOf(place);
+  expect(gaps.map(({ file, reason }) => [file, reason])).toEqual([["d1/ledger", "unread"]]);
+  const states: [at: string, numbers: number[], big: number | null][] = [
+    [first, [0], null],
+    [large, [0], 2000],
+    [second, [0, 1], 2000],
+    [third, [0, 1, 2], 20],
+  ];
+  for (const [at, numbers, big] of states) {
+    const copy = await restored(place, "--at", at);
+    expect(numbersIn(copy, "d1/ledger", "l")).toEqual(numbers);
+    if (big !== null) expect(numbersIn(copy, "d1/ledger", "big")).toHaveLength(big);
+  }
+  compare(platform, await restored(place));
   await platform.stop();
 });
 

@@ -71,7 +71,6 @@ export function openOwnerFiles(
         const number = states.get(id)?.number ?? 0;
         onRow({ file: id, number, content: encodeContent({ kind: "removed", path }) });
       },
-      unread() {},
     },
     onFailure: (_, cause) => void failures.push(cause),
     ids: systemIds,

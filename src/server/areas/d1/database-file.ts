@@ -1,7 +1,8 @@
 import { Database } from "bun:sqlite";
-import { existsSync, statSync } from "node:fs";
+import { existsSync, readFileSync, statSync } from "node:fs";
 import type { Ids } from "../../../kernel/ids.ts";
 import { assertOpenable, markFile } from "../../db/files/file-identity.ts";
+import { createFile } from "../../db/files/new-file.ts";
 import type { CommitGate, StorageEngine } from "../../db/index.ts";
 import { openError } from "../../db/writer/sqlite-errors.ts";
 import { BUSY_TIMEOUT_MS, LOG_KEPT_BYTES } from "./limits.ts";
@@ -15,25 +16,32 @@ export class SqlFile {
   readonly path: string;
   readonly gate: CommitGate;
   readonly #kept: Database;
-  readonly #captured: { close(): void } | null;
+  readonly #capture: ReturnType<StorageEngine["keep"]>;
   #isClosed = false;
 
   /** Opens the file, or creates it. Errors: one that names the file and the problem. */
   constructor(path: string, { engine, ids }: { engine: Pick<StorageEngine, "gate" | "keep">; ids: Ids }) {
     this.path = path;
+    const isNew = !existsSync(path);
+    const hasLeftWal = logBytes(path) > 0;
+    this.#capture = engine.keep(path);
     let kept: Database | null = null;
     try {
-      if (existsSync(path)) assertOpenable(path);
+      if (isNew) createFile(path, {}, { ids, migrate: () => {} });
+      else assertOpenable(path);
+      // Read before SQLite opens it: closing a descriptor drops SQLite's locks.
+      const created = isNew && this.#capture.wantsContent ? readFileSync(path) : null;
       kept = new Database(path, { create: true });
       kept.run(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
       markFile(kept, ids);
       const [before] = kept.query<{ journal_mode: string }, []>("PRAGMA journal_mode").all();
       kept.run("PRAGMA journal_mode = WAL");
       kept.run("PRAGMA wal_autocheckpoint = 0");
+      if (hasLeftWal) this.#capture.moveLeft(kept);
       this.gate = engine.gate(kept, { isRewritten: before?.journal_mode !== "wal" });
       this.gate.open(() => {});
       kept.query("SELECT count(*) FROM sqlite_schema").get();
-      this.#captured = engine.keep(kept, this.gate);
+      this.#capture.opened(kept, this.gate, created);
       this.#kept = kept;
     } catch (error) {
       kept?.close();
@@ -50,11 +58,11 @@ export class SqlFile {
 
   /** Closes the file, which ends its write-ahead log. Call it when no process has the file open. */
   async close(): Promise<void> {
-    await this.gate.restarting();
+    await this.gate.observed();
     this.#isClosed = true;
     this.gate.close();
-    this.#captured?.close();
     this.#kept.close();
+    this.#capture.closed();
   }
 }
 

@@ -340,9 +340,14 @@ test("[DB361] [DB362] the log of a database restarts only once the observer of i
   const before = saltsOf();
   const observed = Promise.withResolvers<void>();
   const asked = Promise.withResolvers<void>();
-  file.gate.beforeRestart = () => {
-    asked.resolve();
-    return observed.promise;
+  let isCommitted = false;
+  file.gate.whenObserved = async () => {
+    // Asked before the commit, and then before the restart.
+    if (isCommitted) {
+      asked.resolve();
+      await observed.promise;
+    }
+    isCommitted = true;
   };
   await ask(writer, `INSERT INTO t VALUES (zeroblob(${(LOG_PAGES + 10) * 4096}))`);
   await asked.promise;
@@ -359,11 +364,11 @@ test("[DB361] a database closes only once the observer of its commits has been w
   await ask(pool("writer"), "CREATE TABLE t (x)");
   await Promise.all(pools.splice(0).map((one) => one.stop()));
   const observed = Promise.withResolvers<void>();
-  file.gate.beforeRestart = () => observed.promise;
+  file.gate.whenObserved = () => observed.promise;
   const closed = file.close().then(() => "closed");
   expect(await Promise.race([closed, Bun.sleep(50).then(() => "waits")])).toBe("waits");
   expect(logBytes(path)).toBeGreaterThan(0);
-  file.gate.beforeRestart = null;
+  file.gate.whenObserved = null;
   observed.resolve();
   expect(await closed).toBe("closed");
   expect(logBytes(path)).toBe(0);

@@ -55,7 +55,6 @@ export class ClusterOwner {
       durable: (done, doubt) => this.#durable(done, doubt),
       opening: (path) => this.#files.opening(path),
       removing: (path) => this.#files.removing(path),
-      unread: () => this.end(new Error("A commit was not read, so the log lacks it")),
     };
     const { member } = options;
     this.gate = {

@@ -1,6 +1,6 @@
 import type { Database } from "bun:sqlite";
 import { nextTurn } from "../../../kernel/time/scheduler.ts";
-import { COMMIT_CAPTURED_MAX_BYTES } from "../limits.ts";
+import { COMMIT_CAPTURED_MAX_BYTES, FRAMES_READ_AT_ONCE_BYTES } from "../limits.ts";
 import { COMMIT_TABLE, type CommitGate } from "../writer/commit-gate.ts";
 import type { Durable } from "../writer/durability.ts";
 import type { WalSync } from "../writer/wal-sync.ts";
@@ -15,23 +15,26 @@ export class CapturedFile {
   /** Number of reads, and the number of them whose frames are on the disk. */
   #readCount = 0;
   #syncedCount = 0;
+  /** A commit of another process that is being read; null: none is. */
+  #reading: Promise<void> | null = null;
 
   constructor(
     capture: FileCapture,
     options: {
       sqlite: Database;
       gate: CommitGate;
-      sync: Pick<WalSync, "descriptor">;
+      /** Descriptor of the WAL. */
+      descriptor: number;
       created: Uint8Array | null;
       frameCount: () => number;
       onFailure: (cause: unknown) => void;
     },
   ) {
-    const { sqlite, gate, sync, created, frameCount, onFailure } = options;
+    const { sqlite, gate, descriptor, created, frameCount, onFailure } = options;
     this.#capture = capture;
     this.#onFailure = onFailure;
     const take = capture.frames.bind(capture);
-    this.#reader = new FrameReader({ descriptor: sync.descriptor, frameCount, take });
+    this.#reader = new FrameReader({ descriptor, frameCount, take });
     using rootOf = sqlite.prepare<{ page: number }, [string]>(
       `SELECT "rootpage" AS "page" FROM "sqlite_schema" WHERE "name" = ?`,
     );
@@ -42,6 +45,17 @@ export class CapturedFile {
     gate.onCommitted = () => this.#read();
     if (isTaken === true) this.#reader.skip();
     else this.#read();
+  }
+
+  /**
+   * Begins to take the commits of a file that only other processes write to, which sync each. A large one is read in turns, and the next
+   * commit waits for that.
+   */
+  static ofOthers(...[capture, options]: ConstructorParameters<typeof CapturedFile>): CapturedFile {
+    const captured = new CapturedFile(capture, options);
+    options.gate.onCommitted = () => captured.#readOthers();
+    options.gate.whenObserved = async () => captured.#reading ?? undefined;
+    return captured;
   }
 
   /** Whether every commit that was read is on the disk. */
@@ -81,6 +95,17 @@ export class CapturedFile {
   /** Takes note that the file has been closed, and its WAL moved. */
   closed(): void {
     this.#capture.closed();
+  }
+
+  #readOthers(): void {
+    if (this.#reading !== null) return;
+    if (this.#reader.waitingBytes <= FRAMES_READ_AT_ONCE_BYTES) {
+      this.#read();
+      return;
+    }
+    this.#reading = this.readInTurns().then(() => {
+      this.#reading = null;
+    });
   }
 
   #read(): void {

@@ -9,7 +9,7 @@ export interface CommitFrames {
   count: number;
 }
 
-/** Separates frames into transactions. The frames of one that is not complete are left out. */
+/** Separates frames into transactions. The pages of one that is not complete are kept in `open`. */
 export function* commitsOf(
   content: Uint8Array,
   pageBytes: number,
@@ -24,4 +24,6 @@ export function* commitsOf(
     yield { pages: new Map(open), count };
     open.clear();
   }
+  // Whoever has read the frames reads others into the same memory.
+  for (const [page, version] of open) if (version.buffer === content.buffer) open.set(page, new Uint8Array(version));
 }

@@ -1,5 +1,6 @@
+import type { Database } from "bun:sqlite";
 import type { OrNothing } from "../../../kernel/maybe-promise.ts";
-import type { CommitName } from "../writer/commit-gate.ts";
+import type { CommitGate, CommitName } from "../writer/commit-gate.ts";
 import type { Durable } from "../writer/durability.ts";
 
 /** Frames of a WAL: page versions that commits have appended, each behind a header of 24 bytes. */
@@ -51,6 +52,18 @@ export interface FileCapture {
   closed(): void;
 }
 
+/** Takes the commits of a database that another component keeps open, and whose transactions other processes make. */
+export interface KeptCommits {
+  /** Whether the content is wanted with which a new file was made. */
+  readonly wantsContent: boolean;
+  /** Takes what a crash has left in the WAL, and moves it into the file, before anything is committed. Errors: the sync fails. */
+  moveLeft(sqlite: Database): void;
+  /** Begins to take commits, once the gate is open and the WAL is there. Errors: it cannot be opened. */
+  opened(sqlite: Database, gate: CommitGate, created: Uint8Array | null): void;
+  /** Takes note that the database has been closed. */
+  closed(): void;
+}
+
 /** Takes the commits of all files. No method throws. */
 export interface CommitCapture {
   /** Waits in place of a sync, where commits are kept elsewhere than on this disk. Absent: a sync makes them durable. */
@@ -59,6 +72,4 @@ export interface CommitCapture {
   opening(path: string): FileCapture;
   /** Takes note that a closed file is about to be removed. */
   removing(path: string): void;
-  /** Takes note of a commit whose frames nobody reads: that of a database that the engine has not opened. */
-  unread(): void;
 }

@@ -170,7 +170,9 @@ function capturedFile(
   opened: Opened,
   how: { frameCount: () => number; onFailure: (cause: unknown) => void },
 ): CapturedFile | null {
-  return opened.capture === null ? null : new CapturedFile(opened.capture, { ...opened, ...how });
+  return opened.capture === null
+    ? null
+    : new CapturedFile(opened.capture, { ...opened, ...how, descriptor: opened.sync.descriptor });
 }
 
 /** An open file: its connection, its writer, and the ways to read it. */
@@ -249,7 +251,7 @@ export class OpenFile implements OpenedFile {
       checkpoint: (request) => dependencies.checkpointer.checkpoint(path, request),
       restart: (bytesKept) =>
         gate.elsewhere(async (answer) => {
-          await gate.restarting();
+          await gate.observed();
           await dependencies.checkpointer.restartWal(path, bytesKept, answer);
         }, endReads),
       onFailure,
@@ -266,7 +268,7 @@ export class OpenFile implements OpenedFile {
       indexSome: () =>
         gate.elsewhere(async (answer) => {
           // A slice after a checkpoint of the whole WAL restarts it.
-          await gate.restarting();
+          await gate.observed();
           return dependencies.indexer.indexTexts(path, WAL_BYTES_STOP, answer);
         }, endReads),
       afterSlice: () => {
@@ -423,7 +425,7 @@ export class OpenFile implements OpenedFile {
       this.#reads.end();
       this.#audit?.forgetTaken();
       this.#places?.save();
-      await this.#gate.restarting();
+      await this.#gate.observed();
       await this.#checkpoints.runLast();
     }
     await this.#dependencies.queries.forget(this.path);
@@ -440,7 +442,7 @@ export class OpenFile implements OpenedFile {
       await this.#checkpoints.settled();
       const endReads = () => this.#reads.end();
       const work = async (answer: GateAnswer) => {
-        await this.#gate.restarting();
+        await this.#gate.observed();
         await indexer.replaceContent(this.path, source, answer);
         endReads();
         await this.#captured?.readInTurns();

@@ -166,8 +166,11 @@ export type GateAnswer = (question: unknown) => Promise<CommitMark | null>;
 export class CommitGate implements Commits {
   /** Called after each commit, whoever made it, and also after an attempt of another process that has failed. */
   onCommitted: (() => void) | null = null;
-  /** Waited for before the WAL restarts or the file is closed. No transaction of the writer begins meanwhile. */
-  beforeRestart: (() => Promise<void>) | null = null;
+  /**
+   * Waited for before another process gets the mark of its commit, the WAL restarts, or the file is closed. No transaction of the writer
+   * begins meanwhile.
+   */
+  whenObserved: (() => Promise<void>) | null = null;
   /** Whether the file may have been changed outside of its WAL since the last numbered commit before this opening. */
   isRewritten: boolean;
   /** The commit that the file held when it was opened; number 0: none. */
@@ -286,9 +289,8 @@ export class CommitGate implements Commits {
       // The commit of the former mark has been made.
       if (hasMark) notice();
       hasMark = question === "commit";
-      if (hasMark) return this.#next(() => this.#order.begin(source));
-      await this.restarting();
-      return null;
+      await this.observed();
+      return hasMark ? this.#next(() => this.#order.begin(source)) : null;
     };
     try {
       return await work(answer);
@@ -297,9 +299,9 @@ export class CommitGate implements Commits {
     }
   }
 
-  /** Waits for the observer, before the WAL restarts or ends. */
-  async restarting(): Promise<void> {
-    await this.beforeRestart?.();
+  /** Waits for the observer, before the WAL restarts or ends, or another process commits. */
+  async observed(): Promise<void> {
+    await this.whenObserved?.();
   }
 
   close(): void {

@@ -57,10 +57,6 @@ export class Capture implements CommitCapture {
     this.#spool.add({ type: "removed", path, at: this.#clock.now(), place: this.takePlace() });
   }
 
-  unread(): void {
-    this.#spool.note();
-  }
-
   /** Takes note that the content of a file in a bucket is on the disk. */
   content(file: string): void {
     this.#spool.add({ type: "content", path: relative(this.#dataDirectory, file).split(sep).join("/") });

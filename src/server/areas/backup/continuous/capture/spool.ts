@@ -75,16 +75,6 @@ export class Spool {
     }
   }
 
-  /** Begins a file, so that the time counts from which the store lacks something of which there is no record. */
-  note(): void {
-    if (this.#isLost) return;
-    try {
-      this.#begin();
-    } catch {
-      this.#isLost = true;
-    }
-  }
-
   /** Ends the current file, and returns it; null: there is nothing. Writes again once there is room. */
   rotate(): SpooledFile | null {
     const current = this.#current;

@@ -14,7 +14,7 @@ export type EntryKind = "commit" | "scan" | "full" | "merged";
 
 /** State of a file that an entry makes. */
 export interface Position {
-  /** Number and nonce of the commit. 0: the file has no commit yet, or is one of d1, which has no numbers. */
+  /** Number and nonce of the commit. 0: the file has no commit yet. */
   number: number;
   nonce: number;
   /** Time of the commit, in milliseconds. */

@@ -1,15 +1,28 @@
 import type { CommitFrames } from "../../../../db/capture/commit-frames.ts";
 import { decodeCommitRow } from "../../../../db/capture/commit-row.ts";
+import { OPEN_MARK } from "../../../../db/writer/commit-gate.ts";
 import { type EntryHead, type EntryKind, encodeHead, type Position } from "../format/entries.ts";
 import type { StoredFile } from "../format/manifest.ts";
 import { applyDifference, hashText, PageHashes, pageHash } from "../format/pages.ts";
 import type { Bases } from "./bases.ts";
 
+/** Bytes of contents for which memory is kept. */
+const CONTENTS_KEPT_BYTES = 256 * 1024;
+
+/** Contents of the last entry, of whichever file: memory that is taken anew for each costs more than what is done with it. */
+let lastContents = new Uint8Array(0);
+
+function contentsOf(bytes: number): Uint8Array<ArrayBuffer> {
+  if (lastContents.byteLength < bytes || lastContents.byteLength > Math.max(bytes, CONTENTS_KEPT_BYTES))
+    lastContents = new Uint8Array(Math.max(bytes, CONTENTS_KEPT_BYTES));
+  return lastContents.subarray(0, bytes);
+}
+
 /** An entry that is ready to be stored. */
 export interface ChainEntry {
   head: EntryHead;
   line: Uint8Array;
-  /** Contents of the changed pages in their order, each whole or as a difference from its base. */
+  /** Contents of the changed pages in their order, each whole or as a difference from its base. Valid until the next entry is made. */
   pages: Uint8Array;
   hash: string;
 }
@@ -52,6 +65,8 @@ export class Chain {
     const page = pages.get(this.#commitPage);
     const row = page === undefined ? null : decodeCommitRow(page);
     if (row === null || row.number === 0 || this.last === null || row.file !== this.id) return "broken";
+    // Until the next number the file may change without one.
+    if (row.nonce === OPEN_MARK || (this.last.number > 0 && this.last.nonce === OPEN_MARK)) return "broken";
     if (row.number <= this.last.number) return "known";
     // The first commit of an opening has another nonce, and a number that may be much higher.
     const isNext = row.number === this.last.number + 1 || row.nonce !== this.last.nonce;
@@ -78,7 +93,7 @@ export class Chain {
     const { pageBytes } = hashes;
     const before = kind === "full" ? null : hashes.checksum;
     const inside = [...pages].filter(([page]) => page <= count).sort(([one], [other]) => one - other);
-    const contents = new Uint8Array(inside.length * pageBytes);
+    const contents = contentsOf(inside.length * pageBytes);
     // Before the size changes: a page that goes and comes back has no base.
     const bases = inside.map(([page]) => {
       if (kind === "full" || page > hashes.count) return null;

@@ -18,14 +18,11 @@ const DUE = ".due";
 
 /** The databases of a data directory, for the storing process. Paths are those in it, without `.db`. */
 export interface ShipDisk {
-  /** Lists the databases in a folder; "": all. */
-  databases(folder: string): Iterable<string>;
+  databases(): Iterable<string>;
   exists(path: string): boolean;
   /** Whether a database has a WAL. */
   isOpen(path: string): boolean;
   stamp(path: string): FileStamp | null;
-  /** State of the WAL, another one after each commit; "": there is none. */
-  walState(path: string): string;
   /** Compares a database with what is known of it, or copies it. Errors: those of `scanFile`. */
   scan(path: string, options: Omit<ScanOptions, "file" | "path" | "temporary">): Scanned;
   /** Reads the commits in the WAL that a crash has left of a database, after a sync of it. Errors: those of `takeSnapshot`. */
@@ -55,22 +52,6 @@ export function partsOf({ dataDirectory, to }: { dataDirectory: string; to: Stor
   };
 }
 
-/** The index of a WAL begins with a header that counts changes. */
-const INDEX_HEADER_BYTES = 48;
-
-/** Reads the beginning of a file. Nothing in this process has the file open through SQLite, whose locks closing it would drop. */
-function headOf(path: string): string {
-  if (!existsSync(path)) return "";
-  const descriptor = openSync(path, "r");
-  try {
-    const head = Buffer.alloc(INDEX_HEADER_BYTES);
-    readSync(descriptor, head, 0, INDEX_HEADER_BYTES, 0);
-    return head.toString("hex");
-  } finally {
-    closeSync(descriptor);
-  }
-}
-
 /** Opens the databases of a data directory, and removes copies that a former process has left. */
 function openDisk(dataDirectory: string): ShipDisk {
   const folder = join(dataDirectory, CONTINUOUS_FOLDER);
@@ -78,16 +59,14 @@ function openDisk(dataDirectory: string): ShipDisk {
   for (const name of readdirSync(folder)) if (name.endsWith(COPY_ENDING)) rmSync(join(folder, name));
   const fileOf = (path: string): string => join(dataDirectory, `${path}${ENDING}`);
   return {
-    *databases(within) {
-      for (const { path, kind } of scanFiles(dataDirectory, within)) {
+    *databases() {
+      for (const { path, kind } of scanFiles(dataDirectory)) {
         if (kind === "database") yield path.slice(0, -ENDING.length);
       }
     },
     exists: (path) => existsSync(fileOf(path)),
     isOpen: (path) => existsSync(`${fileOf(path)}-wal`),
     stamp: (path) => stampOf(fileOf(path)),
-    // A time does not do: commits of one tick of the system's clock, of a WAL that was restarted, have the same time and size.
-    walState: (path) => headOf(`${fileOf(path)}-shm`),
     scan(path, options) {
       // A copy that waits to be stored and one that a comparison makes may be there at the same time.
       const name = `${options.id}${options.purpose === "copy" ? DUE : ""}${COPY_ENDING}`;
@@ -97,11 +76,7 @@ function openDisk(dataDirectory: string): ShipDisk {
     *records({ path, bytes }) {
       const descriptor = openSync(path, "r");
       try {
-        yield* decodeRecords(bytes, (offset, length) => {
-          const content = new Uint8Array(length);
-          readSync(descriptor, content, 0, length, offset);
-          return content;
-        });
+        yield* decodeRecords(bytes, (into, offset) => void readSync(descriptor, into, 0, into.byteLength, offset));
       } finally {
         closeSync(descriptor);
       }

@@ -38,7 +38,6 @@ import { TrackedFiles } from "./tracked.ts";
 import type { Cut } from "./tracked-file.ts";
 
 const ENDING = ".db";
-const D1 = "d1/";
 
 /** Settings of the server, sent with each pass. */
 export interface ShipSettings {
@@ -128,7 +127,6 @@ export class Shipper {
   readonly #suspects: string[] = [];
   /** Files that were missing when all were compared, and of whose removal the server had said nothing. */
   #missing: { id: string; path: string; cut: Cut }[] = [];
-  readonly #d1 = new Map<string, string>();
 
   private constructor(
     deps: ShipperDeps & ShipParts & OpenDeps,
@@ -193,7 +191,7 @@ export class Shipper {
     // What could not be stored by the last pass.
     await this.#flush(cut);
     // What comparisons have found is on the disk by now.
-    await this.#tracked.publish(() => true);
+    await this.#tracked.publish();
     for (const file of request.files) await this.#consume(file, request);
     await this.#compare(request);
     this.#builder.plain.push(...(await this.#plain.collect(cut)));
@@ -236,7 +234,7 @@ export class Shipper {
     this.#consumed.add(file.path);
   }
 
-  /** Compares files with what is stored: all of them at first and each hour, those of d1 whenever they have changed. */
+  /** Compares files with what is stored, at first and each hour. */
   async #compare({ cut, isLast, isLosing }: PassRequest): Promise<void> {
     const { clock, disk } = this.#deps;
     const isDue = this.#reconciledAt === null || cut.at - this.#reconciledAt >= RECONCILE_EVERY_MS;
@@ -254,7 +252,6 @@ export class Shipper {
       this.#visitLeft(path);
     }
     if (isDue && !isLast) await this.#contents.reconcile(cut.at);
-    this.#lookAtD1();
     const startedAt = clock.now();
     this.#tracked.scan(cut, {
       isOver: (bytes) => bytes > SEGMENT_MAX_BYTES || clock.now() - startedAt > SCAN_PASS_MS,
@@ -262,8 +259,8 @@ export class Shipper {
         this.#problems.push(`${path} could not be compared: ${reasonOf(cause)}`);
       },
     });
-    // Each commit of d1 is synced before it can be read, and so is a file that has been closed.
-    await this.#tracked.publish((path) => isLast || path.startsWith(D1));
+    // All files are closed, and so on the disk.
+    if (isLast) await this.#tracked.publish();
   }
 
   #visitLeft(path: string): void {
@@ -283,9 +280,8 @@ export class Shipper {
   #reconcile(cut: Cut): void {
     const { disk } = this.#deps;
     const present = new Set<string>();
-    for (const path of disk.databases("")) {
+    for (const path of disk.databases()) {
       present.add(path);
-      if (path.startsWith(D1)) continue;
       if (!disk.isOpen(path)) this.#tracked.visit(path, disk.stamp(path));
       else if (this.#reconciledAt === null) this.#suspects.push(path);
     }
@@ -294,16 +290,6 @@ export class Shipper {
       if (!present.has(path) && !disk.exists(path)) this.#missing.push({ id, path, cut });
     }
     this.#reconciledAt = cut.at;
-  }
-
-  #lookAtD1(): void {
-    const { disk } = this.#deps;
-    for (const path of disk.databases(D1.slice(0, -1))) {
-      const state = JSON.stringify([disk.stamp(path), disk.walState(path)]);
-      if (this.#d1.get(path) === state) continue;
-      this.#d1.set(path, state);
-      this.#tracked.look(path);
-    }
   }
 
   async #settleContents(waitMs: number): Promise<void> {

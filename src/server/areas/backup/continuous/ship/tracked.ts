@@ -104,13 +104,6 @@ export class TrackedFiles {
     if (file !== undefined && isFollowed(file)) resume(file);
   }
 
-  /** Has a file compared that is of d1, whose commits nobody announces. */
-  look(path: string): void {
-    const known = this.#files.get(path);
-    if (known === undefined) this.#files.set(path, this.#resumed(path, null, null));
-    else if (known.state === "ready") known.state = "unknown";
-  }
-
   remove(path: string, cut: Cut): void {
     const { archive, builder } = this.#deps;
     const { place } = cut;
@@ -174,11 +167,9 @@ export class TrackedFiles {
     }
   }
 
-  /** Stores what comparisons have found. `only`: of which files. */
-  async publish(only: (path: string) => boolean): Promise<void> {
-    for (const file of this.#files.values()) {
-      if (file.state === "scanned" && only(file.path)) await this.#publish(file);
-    }
+  /** Stores what comparisons have found. */
+  async publish(): Promise<void> {
+    for (const file of this.#files.values()) if (file.state === "scanned") await this.#publish(file);
   }
 
   /** Reads a file that is due for a full copy, or has to be confirmed. */
@@ -208,7 +199,7 @@ export class TrackedFiles {
         file.saved = { entry, stamp, at: now };
       }
       // A closed file is taken up again from what was kept.
-      if (openedPlace === null && !path.startsWith("d1/")) this.#forgetClosed(path);
+      if (openedPlace === null) this.#forgetClosed(path);
     }
   }
 
@@ -393,7 +384,7 @@ export class TrackedFiles {
     const { chain } = file;
     const options = {
       id: file.id,
-      // One of d1 has numbers of its own.
+      // Of a file without a commit row.
       position: { number: (chain?.last?.number ?? 0) + 1, nonce: 0, at, place },
       purpose,
     };
@@ -424,7 +415,7 @@ export class TrackedFiles {
       builder().add(chain, chain.full(position, found.changed, pageBytes));
     else if (found.kind === "copy") await this.#publishBase(chain, { position, scanned, found });
     if (found.kind !== "equal") this.#noteGap(file, { id, last, position, isAhead });
-    // One of d1 has said nothing of the id that its first commit has given it.
+    // Nothing was said of the id that the file's first commit has given it.
     if (archive.byId(id) === undefined && archive.byPath(file.path)?.id !== id) this.#endings.renamed(file.path, id);
     this.#endings.replaced(file.path, id, cut);
     file.id = id;
@@ -457,15 +448,14 @@ export class TrackedFiles {
   }
 
   /**
-   * Notes which moments are missing: those since the last state that is stored, or since everything was, where that was later. Files of
-   * d1 have no single commits in the first place.
+   * Notes which moments are missing: those since the last state that is stored, or since everything was, where that was later.
    */
   #noteGap(file: Tracked, found: { id: string; last: Chain["last"]; position: Position; isAhead: boolean }): void {
     const { id, last, position, isAhead } = found;
     const covered = this.#deps.coveredTo();
     const since = file.doubtedSince ?? (last === null || last.entry === "" ? covered : last);
     const from = since !== null && covered !== null && covered.place > since.place ? covered : since;
-    if (from === null || from.place >= position.place || file.path.startsWith("d1/")) return;
+    if (from === null || from.place >= position.place) return;
     this.#endings.gap({ id, path: file.path, reason: isAhead ? "store_ahead" : file.reason }, from, position);
   }
 }

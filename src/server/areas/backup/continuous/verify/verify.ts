@@ -138,7 +138,7 @@ async function compareBatch(
     const live = liveOf.get(one.file);
     if (live === undefined) continue;
     bytes += one.hashes.count * one.hashes.pageBytes;
-    // One of d1 has only the states at the ends of intervals.
+    // One with an open mark, or whose commits were not captured, has states without an entry.
     if (one.number !== live.number) again?.push(live.path);
     else problems?.push(...differencesOf(one, live));
     await checkDatabase(scratch, live.path, signal);
