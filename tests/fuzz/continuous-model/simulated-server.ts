@@ -1,16 +1,8 @@
-import { zstdCompressSync } from "node:zlib";
 import type { SpoolRecord } from "../../../src/server/areas/backup/continuous/capture/records.ts";
-import { ContainerWriter } from "../../../src/server/areas/backup/continuous/format/container.ts";
-import {
-  type CopyDescription,
-  FORMAT,
-  FORMAT_VERSION,
-} from "../../../src/server/areas/backup/continuous/format/manifest.ts";
-import { hashText, PageHashes, pageHash } from "../../../src/server/areas/backup/continuous/format/pages.ts";
+import { PageHashes } from "../../../src/server/areas/backup/continuous/format/pages.ts";
 import { BASES_MAX_BYTES } from "../../../src/server/areas/backup/continuous/limits.ts";
 import { Bases } from "../../../src/server/areas/backup/continuous/ship/bases.ts";
 import type { ShipDisk, ShipParts } from "../../../src/server/areas/backup/continuous/ship/disk.ts";
-import type { Scanned } from "../../../src/server/areas/backup/continuous/ship/scan.ts";
 import { Shipper, type ShipSettings } from "../../../src/server/areas/backup/continuous/ship/shipper.ts";
 import type { KnownFile } from "../../../src/server/areas/backup/continuous/ship/tables.ts";
 import { FRAME_HEADER_BYTES } from "../../../src/server/db/capture/commit-frames.ts";
@@ -29,6 +21,7 @@ import {
   type Pages,
   type SimulatedFile,
 } from "./simulated-file.ts";
+import { scanOf } from "./simulated-scan.ts";
 import { SimulatedStore } from "./simulated-store.ts";
 
 /** Rules on which continuous backup rests; each can be switched off. */
@@ -62,7 +55,6 @@ interface Spooled {
 const PATHS = ["system", "jobs", "databases/shared", "databases/t/a", "databases/t/b", "d1/x"];
 const LASTING = new Set(["system", "jobs", "databases/shared", "d1/x"]);
 const PAGES_MAX = 9;
-const LARGE_PAGES = 3;
 const START = Date.UTC(2026, 0, 1);
 const NO_BYTES = new Uint8Array(0);
 const isD1 = (path: string): boolean => path.startsWith("d1/");
@@ -470,63 +462,25 @@ export class SimulatedServer {
         const file = files.get(path);
         return file?.hasLeftWal === true && file.row.number > 0 ? leftFrames(file) : [];
       },
-      scan: (path, options) => this.#scan(path, options),
-      records: ({ path }) => this.#waiting.find((one) => one.path === path)?.records ?? [],
+      scan: (path, options) => {
+        const file = files.get(path);
+        if (file === undefined) throw new Error(`${path} is gone`);
+        return scanOf(file, options, this.store.copies);
+      },
+      records: ({ path }) => inOneMemory(this.#waiting.find((one) => one.path === path)?.records ?? []),
       removeCopy: (path) => void this.store.copies.delete(path),
     };
   }
-
-  #scan(path: string, { known, purpose, id }: Parameters<ShipDisk["scan"]>[1]): Scanned {
-    const file = this.files.get(path);
-    if (file === undefined) throw new Error(`${path} is gone`);
-    const { row, pages } = file;
-    const stamp = file.opened === null && !file.hasLeftWal ? file.stamp : null;
-    const of = { row: { ...row }, commitPage: COMMIT_PAGE, pageBytes: PAGE_BYTES, pages: pages.length, stamp };
-    // Larger files are copied to an object of their own.
-    if (purpose === "confirm") return { ...of, found: { kind: "read", hashes: hashesOf(pages) } };
-    if (purpose === "copy" || (known === null && pages.length > LARGE_PAGES))
-      return { ...of, found: this.#copy(file, purpose === "copy" ? `${id}.due` : id) };
-    const all = new Map<number, Uint8Array>(pages.map((page, index) => [index + 1, page]));
-    if (known === null) return { ...of, found: { kind: "full", changed: { pages: all, count: pages.length } } };
-    const changed = new Map(
-      [...all].filter(
-        ([number, page]) => number > known.count || hashText(known.get(number)) !== hashText(pageHash(number, page)),
-      ),
-    );
-    if (changed.size === 0 && pages.length === known.count) return { ...of, found: { kind: "equal" } };
-    if (changed.size > LARGE_PAGES) return { ...of, found: this.#copy(file, id) };
-    return { ...of, found: { kind: "changed", changed: { pages: changed, count: pages.length } } };
-  }
-
-  #copy({ pages, row, path }: SimulatedFile, id: string): Scanned["found"] {
-    const hashes = hashesOf(pages);
-    const chunks: Uint8Array[] = [];
-    const container = new ContainerWriter((bytes) => chunks.push(bytes));
-    const blocks = [container.add(zstdCompressSync(joined(pages)))];
-    const { number, nonce, at, place } = row;
-    const description: CopyDescription = {
-      format: FORMAT,
-      version: FORMAT_VERSION,
-      id: row.file || id,
-      path,
-      ...{ number, nonce, at, place },
-      pageBytes: PAGE_BYTES,
-      pages: pages.length,
-      checksum: hashes.checksum,
-      pagesPerBlock: pages.length,
-      blocks,
-    };
-    const finished = container.finish(description);
-    const copy = `${id}.copy`;
-    this.store.copies.set(copy, new Uint8Array(Buffer.concat(chunks)));
-    return { kind: "copy", copy: { path: copy, ...finished }, hashes };
-  }
 }
 
-function hashesOf(pages: Pages): PageHashes {
-  const hashes = PageHashes.blank(PAGE_BYTES, pages.length);
-  for (const [index, page] of pages.entries()) hashes.set(index + 1, pageHash(index + 1, page));
-  return hashes;
+/** Passes records on as they are read from a file: what follows overwrites their content. */
+function* inOneMemory(records: Spooled["records"]): Generator<Spooled["records"][number]> {
+  const memory = new Uint8Array(records.reduce((most, { content }) => Math.max(most, content.byteLength), 0));
+  for (const { record, content } of records) {
+    memory.fill(0xff);
+    memory.set(content);
+    yield { record, content: memory.subarray(0, content.byteLength) };
+  }
 }
 
 type ConstructorClock = Parameters<typeof Shipper.open>[1]["clock"];

@@ -167,12 +167,10 @@ function configure(sqlite: Database, options: OpenOptions, ids: Ids): boolean {
 
 /** Begins to take the commits of a file; null: nobody wants them. */
 function capturedFile(
-  opened: Opened,
+  { capture, sync: { descriptor }, ...opened }: Opened,
   how: { frameCount: () => number; onFailure: (cause: unknown) => void },
 ): CapturedFile | null {
-  return opened.capture === null
-    ? null
-    : new CapturedFile(opened.capture, { ...opened, ...how, descriptor: opened.sync.descriptor });
+  return capture && new CapturedFile(capture, { ...opened, ...how, descriptor });
 }
 
 /** An open file: its connection, its writer, and the ways to read it. */

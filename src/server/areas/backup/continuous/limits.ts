@@ -22,7 +22,7 @@ export const ENTRIES_OVER_COPY_BYTES = 1024 ** 2;
 /** Bytes of uncompressed pages in a block of a full copy, and in memory. */
 export const COPY_BLOCK_BYTES = 4 * 1024 ** 2;
 /** Bytes of page versions that are kept as bases of differences. */
-export const BASES_MAX_BYTES = 16 * 1024 ** 2;
+export const BASES_MAX_BYTES = 6 * 1024 ** 2;
 /** Bytes of entries that are compressed together: they are in the processor's cache, and not in memory once they are compressed. */
 export const FRAME_BYTES = 256 * 1024;
 /** Bytes of entries after which a segment ends although more waits. */
@@ -68,7 +68,7 @@ export const VERIFY_IDLE_MS = SECOND_MS;
 /** Times for which one object stands for all segments: the last version of each page in a minute, an hour and a day. */
 export const MERGED_SPANS_MS = [MINUTE_MS, HOUR_MS, DAY_MS] as const;
 /** Bytes of pages in memory after which such an object ends early. */
-export const MERGED_MAX_BYTES = 12 * 1024 ** 2;
+export const MERGED_MAX_BYTES = 6 * 1024 ** 2;
 /** Time of a pass for merging what the store has. */
 export const MERGE_PASS_MS = 50;
 /** Delay after a merge that has failed. */

@@ -39,6 +39,8 @@ export interface MergedDescription {
   parts: MergedPart[];
 }
 
+const PAGES_TAKEN_BYTES = 256 * 1024;
+
 const leastOf = ({ pages, merged }: EntryHead): number => merged?.least ?? pages;
 
 interface MergedPage {
@@ -58,6 +60,8 @@ export class Composition {
   #lastHash: string;
   /** The least number of pages in between: those behind it were zeros before they were written again. */
   #least: number;
+  /** Memory of the pages that come next: many small pieces would scatter the memory. */
+  #free = new Uint8Array(0);
   /** Bytes of the pages in memory. */
   bytes = 0;
 
@@ -115,6 +119,17 @@ export class Composition {
     return { line: encodeHead(head).line, pages: sorted.map(([, { content }]) => content) };
   }
 
+  #copy(content: Uint8Array): Uint8Array {
+    const { byteLength } = content;
+    // As much as there is already, so that a file of few pages takes little.
+    if (this.#free.byteLength < byteLength)
+      this.#free = new Uint8Array(Math.max(byteLength, Math.min(this.bytes, PAGES_TAKEN_BYTES)));
+    const copy = this.#free.subarray(0, byteLength);
+    this.#free = this.#free.subarray(byteLength);
+    copy.set(content);
+    return copy;
+  }
+
   #cut(count: number): void {
     for (const [page, { content }] of this.#pages) {
       if (page <= count) continue;
@@ -126,7 +141,7 @@ export class Composition {
   #change(page: number, content: Uint8Array, { base, result }: { base: string | null; result: string }): void {
     const known = this.#pages.get(page);
     if (known === undefined) {
-      this.#pages.set(page, { base, result, content: content.slice() });
+      this.#pages.set(page, { base, result, content: this.#copy(content) });
       this.bytes += content.byteLength;
       return;
     }

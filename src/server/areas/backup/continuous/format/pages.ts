@@ -32,8 +32,8 @@ export function applyDifference(target: Uint8Array, base: Uint8Array): void {
     for (let index = 0; index < target.byteLength; index++) target[index] = (target[index] ?? 0) ^ (base[index] ?? 0);
     return;
   }
-  const words = new Uint32Array(target.buffer, target.byteOffset, target.byteLength / NUMBER_BYTES);
-  const others = new Uint32Array(base.buffer, base.byteOffset, words.length);
+  const words = new Int32Array(target.buffer, target.byteOffset, target.byteLength / NUMBER_BYTES);
+  const others = new Int32Array(base.buffer, base.byteOffset, words.length);
   for (let index = 0; index < words.length; index++) words[index] = (words[index] ?? 0) ^ (others[index] ?? 0);
 }
 

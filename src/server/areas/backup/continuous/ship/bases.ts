@@ -14,28 +14,27 @@ export class Bases {
     return known?.hash === hash ? known.page : null;
   }
 
-  /** Copies a version, into the memory of the one before it: most pages that change are bases already. */
+  /** Copies a version, into the memory of the one before it or of the oldest: pages that are taken anew scatter the memory. */
   set(id: string, page: number, version: { page: Uint8Array; hash: string }): void {
     const key = `${id} ${page}`;
-    const known = this.#versions.get(key);
-    if (known?.page.byteLength === version.page.byteLength) {
-      this.#versions.delete(key);
-      known.page.set(version.page);
-      known.hash = version.hash;
-      this.#versions.set(key, known);
-      return;
+    const { byteLength } = version.page;
+    let memory = this.#drop(key);
+    for (const oldest of this.#versions.keys()) {
+      if (this.#bytes + byteLength <= this.#bytesMax) break;
+      memory = this.#drop(oldest);
     }
-    if (known !== undefined) this.#drop(key, known.page);
-    this.#versions.set(key, { page: version.page.slice(), hash: version.hash });
-    this.#bytes += version.page.byteLength;
-    for (const [oldest, { page: dropped }] of this.#versions) {
-      if (this.#bytes <= this.#bytesMax) break;
-      this.#drop(oldest, dropped);
-    }
+    if (memory?.byteLength === byteLength) memory.set(version.page);
+    else memory = version.page.slice();
+    this.#versions.set(key, { page: memory, hash: version.hash });
+    this.#bytes += byteLength;
   }
 
-  #drop(key: string, page: Uint8Array): void {
+  /** Forgets a version. Returns its memory; null: there is none. */
+  #drop(key: string): Uint8Array | null {
+    const known = this.#versions.get(key);
+    if (known === undefined) return null;
     this.#versions.delete(key);
-    this.#bytes -= page.byteLength;
+    this.#bytes -= known.page.byteLength;
+    return known.page;
   }
 }

@@ -94,24 +94,24 @@ export class Chain {
     const before = kind === "full" ? null : hashes.checksum;
     const inside = [...pages].filter(([page]) => page <= count).sort(([one], [other]) => one - other);
     const contents = contentsOf(inside.length * pageBytes);
-    // Before the size changes: a page that goes and comes back has no base.
-    const bases = inside.map(([page]) => {
+    // Before the size changes, as a page that goes and comes back has no base; and before a base is set, which may end any other.
+    const bases = inside.map(([page, content], index) => {
+      const target = contents.subarray(index * pageBytes, (index + 1) * pageBytes);
+      target.set(content);
       if (kind === "full" || page > hashes.count) return null;
       const hash = hashText(hashes.get(page));
-      const content = this.#bases.get(this.id, page, hash);
-      return content === null ? null : { content, hash };
+      const base = this.#bases.get(this.id, page, hash);
+      if (base === null) return null;
+      applyDifference(target, base);
+      return hash;
     });
     hashes.resize(count);
     const changed = inside.map(([page, content], index) => {
-      const target = contents.subarray(index * pageBytes, (index + 1) * pageBytes);
-      target.set(content);
-      const base = bases[index] ?? null;
       const hash = pageHash(page, content);
       const result = hashText(hash);
-      if (base !== null) applyDifference(target, base.content);
       hashes.set(page, hash);
       this.#bases.set(this.id, page, { page: content, hash: result });
-      return [page, base?.hash ?? null, result] as const;
+      return [page, bases[index] ?? null, result] as const;
     });
     const head: EntryHead = {
       kind,

@@ -8,15 +8,14 @@ export function beginLeft(file: Tracked, { number, nonce }: LeftFrames): void {
   file.left = since == null ? null : { number, nonce, since, frames: null, open: new Map() };
 }
 
-/** Leads the chain on by frames that a crash has left. `isBroken`: something before them is missing. */
+/** Leads the chain on by frames that a crash has left. false: something before them is missing. */
 export function followLeft(
   file: Tracked,
-  left: LeftFrames,
-  content: Uint8Array<ArrayBuffer>,
-): { entries: ChainEntry[]; isBroken: boolean } {
-  const entries: ChainEntry[] = [];
+  { left, content }: { left: LeftFrames; content: Uint8Array<ArrayBuffer> },
+  take: (entry: ChainEntry) => void,
+): boolean {
   const { chain, left: known } = file;
-  if (chain === null || known === null) return { entries, isBroken: false };
+  if (chain === null || known === null) return true;
   const { pageBytes, salts, first } = left;
   const isNext = follows(known.frames, left) && chain.id === left.file && chain.hashes.pageBytes === pageBytes;
   known.frames = { salts, next: first + content.byteLength / (FRAME_HEADER_BYTES + pageBytes) };
@@ -26,12 +25,12 @@ export function followLeft(
     if (entry === "known") continue;
     if (entry === "broken") {
       file.left = null;
-      return { entries, isBroken: true };
+      return false;
     }
-    entries.push(entry);
+    take(entry);
   }
   if (!isNext) file.left = null;
-  return { entries, isBroken: !isNext };
+  return isNext;
 }
 
 /** Reports whether the chain has come to the last commit that was left. */

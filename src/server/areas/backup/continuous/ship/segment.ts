@@ -19,7 +19,8 @@ interface Part {
   entries: Described[];
   frames: Uint8Array[];
   size: number;
-  waiting: Uint8Array[];
+  /** Memory whose first `waitingBytes` wait. */
+  waiting: Uint8Array<ArrayBuffer>;
   waitingBytes: number;
 }
 
@@ -35,9 +36,21 @@ const lastPlace = ({ entries }: Part): number => entries.at(-1)?.place ?? 0;
 /** Compresses the entries that wait: a block may consist of several frames. */
 function compress(part: Part): void {
   if (part.waitingBytes === 0) return;
-  part.frames.push(Bun.zstdCompressSync(Buffer.concat(part.waiting), { level: ZSTD_LEVEL }));
-  part.waiting = [];
+  part.frames.push(Bun.zstdCompressSync(part.waiting.subarray(0, part.waitingBytes), { level: ZSTD_LEVEL }));
   part.waitingBytes = 0;
+}
+
+/** Copies bytes behind those that wait. */
+function append(part: Part, bytes: Uint8Array): void {
+  const needed = part.waitingBytes + bytes.byteLength;
+  if (needed > part.waiting.byteLength) {
+    const grown = new Uint8Array(Math.max(needed, 2 * part.waiting.byteLength));
+    grown.set(part.waiting.subarray(0, part.waitingBytes));
+    part.waiting = grown;
+  }
+  part.waiting.set(bytes, part.waitingBytes);
+  part.waitingBytes = needed;
+  part.size += bytes.byteLength;
 }
 
 const emptyPart = ({ id, path }: { id: string; path: string }): Part => ({
@@ -46,7 +59,7 @@ const emptyPart = ({ id, path }: { id: string; path: string }): Part => ({
   entries: [],
   frames: [],
   size: 0,
-  waiting: [],
+  waiting: new Uint8Array(0),
   waitingBytes: 0,
 });
 
@@ -89,9 +102,8 @@ export class SegmentBuilder {
     const { kind, number, nonce, at, place, after, pages, pageBytes } = entry.head;
     part.entries.push({ kind, number, nonce, at, place, after, hash: entry.hash, pages, pageBytes });
     const bytes = entry.line.byteLength + entry.pages.byteLength;
-    part.waiting.push(entry.line, entry.pages);
-    part.waitingBytes += bytes;
-    part.size += bytes;
+    append(part, entry.line);
+    append(part, entry.pages);
     this.bytes += bytes;
     if (part.waitingBytes >= FRAME_BYTES) compress(part);
     this.#onEntry(file, entry);

@@ -242,9 +242,8 @@ export class TrackedFiles {
     if (chain === null || file.openedPlace !== null) return;
     // One that has to be compared for another reason is not as its chain says.
     if (left.first === 0 && (known === undefined || file.state === "ready")) beginLeft(file, left);
-    const outcome = followLeft(file, left, content);
-    for (const entry of outcome.entries) this.#deps.builder().add({ id: chain.id, path }, entry);
-    if (outcome.isBroken) this.#break(path);
+    const of = { id: chain.id, path };
+    if (!followLeft(file, { left, content }, (entry) => this.#deps.builder().add(of, entry))) this.#break(path);
   }
 
   #closed({ path, place, stamp }: Extract<FileRecord, { type: "closed" }>): void {
