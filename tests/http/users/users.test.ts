@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { argon2Sync, createHmac, pbkdf2Sync } from "node:crypto";
+import { argon2Sync, createHmac, pbkdf2Sync, scryptSync } from "node:crypto";
 import type { JsonObject } from "../../../src/kernel/json/json.ts";
 import { type ErrorAnswer, type TestPlatform, testPlatform } from "../../support/index.ts";
 import { enrol, nextEmail, PASSWORD, signUp, type Tokens } from "../auth/auth-support.ts";
@@ -306,6 +306,50 @@ describe("import", () => {
     const [longEmail = ""] = cases[3] ?? [];
     expect((await signIn(longEmail, long)).status).toBe(401);
     for (const [email, , password] of cases) expect((await signIn(email, password)).status).toBe(200);
+  });
+
+  test("[US387] hashes of scrypt, of Firebase and of SHA-crypt sign in, and are replaced by argon2id", async () => {
+    const salt = Buffer.from("0123456789abcdef");
+    const plain = (bytes: Buffer): string => bytes.toString("base64").replace(/=+$/, "");
+    const scrypt = scryptSync(PASSWORD, salt, 32, { N: 2 ** 10, r: 8, p: 2 });
+    const cases: [email: string, hash: string, password: string][] = [
+      [nextEmail(), `$scrypt$ln=10,r=8,p=2$${plain(salt)}$${plain(scrypt)}`, PASSWORD],
+      // The example that Firebase publishes with its scrypt.
+      [
+        nextEmail(),
+        "$firebase-scrypt$ln=14,r=8$42xEC+ixf3L2lw==$Bw==$jxspr8Ki0RYycVU8zykbdLGjFQ3McFUH0uiiTvC8pVMXAn210wjLNmdZJzxUECKbm0QsEmYUSDzZvpjeJ9WmXA==$lSrfV15cpx95/sZS2W9c9Kp6i/LVgQNDNC/qzrCnh1SAyZvqmZqAjTdn3aoItz+VHjoZilo78198JAdRuid5lQ==",
+        "user1password",
+      ],
+      // As glibc makes them.
+      [nextEmail(), "$5$saltstring$5B8vYYiY.CVt1RlTTf8KbXBH3hsxY/GNooZaBBGWEc5", "Hello world!"],
+      [
+        nextEmail(),
+        "$6$rounds=10000$saltstringsaltst$OW1/O6BYHV6BcXZu8QVeXbDWra3Oeqh0sbHbbMCVNSnCM/UrjmM0Dp8vOuZeHBy/YTBmSK6H9qs/y3RnOaw5v.",
+        "Hello world!",
+      ],
+    ];
+    const users = cases.map(([email, passwordHash]) => ({ email, passwordHash }));
+    expect((await importUsers(users)).status).toBe(200);
+    for (const [email, , password] of cases) {
+      expect((await signIn(email, `${password}!`)).status).toBe(401);
+      expect((await signIn(email, password)).status).toBe(200);
+      // By argon2id now.
+      expect((await signIn(email, password)).status).toBe(200);
+    }
+    const short = "YWFhYWFhYWFhYWFhYWFhYQ";
+    const refused: [hash: string, words: string][] = [
+      [`$scrypt$ln=18,r=8,p=1$${short}$${short}`, "scrypt bytes of memory from 1 to 134217728, got 268435456"],
+      [`$scrypt$ln=10,r=8,p=17$${short}$${short}`, "scrypt parallelism from 1 to 16, got 17"],
+      [`$firebase-scrypt$ln=21,r=1$${short}$$${short}$${short}`, "scrypt logarithm from 1 to 20, got 21"],
+      [`$6$rounds=1000001$salt$${"x".repeat(86)}`, "SHA-crypt rounds from 1000 to 1000000, got 1000001"],
+      [`$5$rounds=999$salt$${"x".repeat(43)}`, "SHA-crypt rounds from 1000 to 1000000, got 999"],
+      [`$5$salt$${"x".repeat(86)}`, "must be bcrypt"],
+    ];
+    for (const [passwordHash, words] of refused) {
+      const answer = await importUsers([{ email: nextEmail(), passwordHash }]);
+      expect(answer.status).toBe(400);
+      expect(JSON.stringify(answer.body)).toContain(words);
+    }
   });
 
   test("[US11] several sign-ins at once with an imported hash all succeed, and a wrong password beside them does not", async () => {

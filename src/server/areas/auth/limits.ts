@@ -67,6 +67,13 @@ export const PBKDF2_ITERATIONS_MAX = 10_000_000;
 export const SALT_BYTES_MAX = 1_024;
 /** 128 MiB: the most that one sign-in takes of the memory. */
 export const ARGON2_IMPORTED_MAX_KIB = 128 * 1024;
+export const SCRYPT_MAX_BYTES = 128 * 1024 * 1024;
+export const SCRYPT_LOGARITHM_MAX = 20;
+export const SCRYPT_BLOCK_SIZE_MAX = 64;
+export const SCRYPT_PARALLELISM_MAX = 16;
+/** Rounds of SHA-crypt: fewer than the first are none of its form. */
+export const SHA_CRYPT_ROUNDS_MIN = 1_000;
+export const SHA_CRYPT_ROUNDS_MAX = 1_000_000;
 export const ARGON2_IMPORTED_PASSES_MAX = 16;
 export const ARGON2_IMPORTED_LANES_MAX = 16;
 /** Bounds of argon2 itself. */

@@ -209,11 +209,15 @@ const importedUser = (passwordMinLength: number) =>
     email: Email,
     /** The plaintext password, exclusive with `passwordHash`; without both the user signs in by link, code or provider. */
     password: optional(newPassword(passwordMinLength)),
-    /** The password hash: bcrypt, argon2, Django's `pbkdf2_sha256$…`, or `pbkdf2:sha256:ITERATIONS:BASE64_SALT:BASE64_HASH`. */
+    /**
+     * The password hash: bcrypt, argon2, scrypt, Firebase's scrypt, SHA-crypt, Django's `pbkdf2_sha256$…`, or
+     * `pbkdf2:sha256:ITERATIONS:BASE64_SALT:BASE64_HASH`.
+     */
     passwordHash: optional(
       Type.String({
         maxLength: PASSWORD_HASH_MAX_CHARACTERS,
-        description: "bcrypt, argon2, pbkdf2_sha256$… or pbkdf2:sha256:ITERATIONS:BASE64_SALT:BASE64_HASH",
+        description:
+          "bcrypt, argon2, $scrypt$…, $firebase-scrypt$…, $5$…, $6$…, pbkdf2_sha256$… or pbkdf2:sha256:ITERATIONS:BASE64_SALT:BASE64_HASH",
       }),
     ),
     displayName: DisplayName,

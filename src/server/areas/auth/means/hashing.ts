@@ -1,8 +1,11 @@
 import { pbkdf2, pbkdf2Sync } from "node:crypto";
 import { promisify } from "node:util";
+import { nextTurn } from "../../../../kernel/time/scheduler.ts";
 import { ARGON2_MEMORY_KIB, ARGON2_PASSES, BCRYPT_MAX_BYTES } from "../limits.ts";
 import { equalsConstantTime } from "../store/sealing.ts";
 import { libraryAt, libraryOptions } from "./argon2.ts";
+import { isScryptOf, isScryptOfNow, scryptOf } from "./scrypt.ts";
+import { SHA_CRYPT, type ShaCrypt, shaCryptOf, shaCryptSteps } from "./sha-crypt.ts";
 
 export const BCRYPT = /^\$2[aby]\$(\d\d)\$[./A-Za-z0-9]{53}$/;
 export const PBKDF2 = /^pbkdf2:sha256:(\d+):([A-Za-z0-9+/_-]+={0,2}):([A-Za-z0-9+/_-]+={0,2})$/;
@@ -36,6 +39,10 @@ export async function hashOnThread(work: HashWork): Promise<string | boolean> {
     return library?.hash(work.password, LIBRARY_OPTIONS) ?? Bun.password.hash(work.password, ARGON2);
   const { password, hash } = work;
   if (library !== null && hash.startsWith(ARGON2_PREFIX)) return library.verify(hash, password);
+  const crypt = shaCryptOf(hash);
+  if (crypt !== null) return isShaCryptOf(password, crypt);
+  const scrypt = scryptOf(hash);
+  if (scrypt !== null) return isScryptOf(password, scrypt);
   const derived = derivedKeyOf(hash);
   if (derived === null) return Bun.password.verify(bytesOf(password, hash), hash);
   const { salt, iterations, expected } = derived;
@@ -49,11 +56,34 @@ export function hashNow(work: HashWork): string | boolean {
     return library?.hashSync(work.password, LIBRARY_OPTIONS) ?? Bun.password.hashSync(work.password, ARGON2);
   const { password, hash } = work;
   if (library !== null && hash.startsWith(ARGON2_PREFIX)) return library.verifySync(hash, password);
+  const crypt = shaCryptOf(hash);
+  if (crypt !== null) return isExpected(lastOf(shaCryptSteps(password, crypt)), crypt);
+  const scrypt = scryptOf(hash);
+  if (scrypt !== null) return isScryptOfNow(password, scrypt);
   const derived = derivedKeyOf(hash);
   if (derived === null) return Bun.password.verifySync(bytesOf(password, hash), hash);
   const { salt, iterations, expected } = derived;
   return equalsConstantTime(pbkdf2Sync(password, salt, iterations, expected.byteLength, "sha256"), expected);
 }
+
+/** Compares a password of SHA-crypt, which no thread does: in steps, between which the event loop turns. */
+async function isShaCryptOf(password: string, crypt: ShaCrypt): Promise<boolean> {
+  const steps = shaCryptSteps(password, crypt);
+  for (let step = steps.next(); ; step = steps.next()) {
+    if (step.done === true) return isExpected(step.value, crypt);
+    await nextTurn();
+  }
+}
+
+function lastOf(steps: Generator<void, string>): string {
+  for (let step = steps.next(); ; step = steps.next()) if (step.done === true) return step.value;
+}
+
+const isExpected = (text: string, { expected }: ShaCrypt): boolean =>
+  equalsConstantTime(Buffer.from(text), Buffer.from(expected));
+
+/** Whether a hash is computed beside the event loop by a process alone. */
+export const needsProcess = (work: HashWork): boolean => work.kind === "check" && SHA_CRYPT.test(work.hash);
 
 const bytesOf = (password: string, hash: string): string | Buffer =>
   BCRYPT.test(hash) ? Buffer.from(password).subarray(0, BCRYPT_MAX_BYTES) : password;

@@ -23,9 +23,25 @@ import {
   HASHES_WAITING_PER_SHARER_MAX,
   PBKDF2_ITERATIONS_MAX,
   SALT_BYTES_MAX,
+  SCRYPT_BLOCK_SIZE_MAX,
+  SCRYPT_LOGARITHM_MAX,
+  SCRYPT_MAX_BYTES,
+  SCRYPT_PARALLELISM_MAX,
+  SHA_CRYPT_ROUNDS_MAX,
+  SHA_CRYPT_ROUNDS_MIN,
 } from "../limits.ts";
 import { libraryPath } from "./argon2.ts";
-import { ARGON2_FORM, ARGON2_PREFIX, BCRYPT, derivedKeyOf, type HashWork, hashOnThread } from "./hashing.ts";
+import {
+  ARGON2_FORM,
+  ARGON2_PREFIX,
+  BCRYPT,
+  derivedKeyOf,
+  type HashWork,
+  hashOnThread,
+  needsProcess,
+} from "./hashing.ts";
+import { scryptBytes, scryptOf } from "./scrypt.ts";
+import { shaCryptOf } from "./sha-crypt.ts";
 
 /** A thread finishes what a process could not. */
 const notDone = (): Error => new AppError(503, "The password could not be checked, try again");
@@ -129,7 +145,7 @@ export class Passwords {
   }
 
   async #run(work: HashWork): Promise<string | boolean> {
-    if (this.#onThreads < HASHES_AT_ONCE_MAX) return this.#onThread(work);
+    if (this.#onThreads < HASHES_AT_ONCE_MAX && !needsProcess(work)) return this.#onThread(work);
     const job: Job = {
       request: work,
       caller: "hashes",
@@ -154,6 +170,9 @@ export class Passwords {
   }
 }
 
+const HASH_FORMS =
+  "bcrypt ($2a$, $2b$, $2y$), argon2 ($argon2id$, $argon2i$), scrypt ($scrypt$, $firebase-scrypt$), SHA-crypt ($5$, $6$), pbkdf2_sha256$ or pbkdf2:sha256:ITERATIONS:BASE64_SALT:BASE64_HASH";
+
 /** Returns what is wrong with an imported hash, as in "must be …"; null when passwords can be checked with it. */
 export function hashProblem(text: string): string | null {
   const outside = (what: string, min: number, value: number, max: number): string | null =>
@@ -176,9 +195,22 @@ export function hashProblem(text: string): string | null {
       outside("a number of hash bytes", HASH_BYTES_MIN, Buffer.from(hash, "base64").byteLength, HASH_BYTES_MAX)
     );
   }
+  const crypt = shaCryptOf(text);
+  if (crypt !== null) return outside("SHA-crypt rounds", SHA_CRYPT_ROUNDS_MIN, crypt.rounds, SHA_CRYPT_ROUNDS_MAX);
+  const scrypt = scryptOf(text);
+  if (scrypt !== null) {
+    return (
+      outside("a scrypt logarithm", 1, scrypt.logarithm, SCRYPT_LOGARITHM_MAX) ??
+      outside("a scrypt block size", 1, scrypt.blockSize, SCRYPT_BLOCK_SIZE_MAX) ??
+      outside("scrypt bytes of memory", 1, scryptBytes(scrypt), SCRYPT_MAX_BYTES) ??
+      outside("a scrypt parallelism", 1, scrypt.parallelism, SCRYPT_PARALLELISM_MAX) ??
+      outside("a number of salt bytes", 1, scrypt.salt.byteLength, SALT_BYTES_MAX) ??
+      outside("a number of hash bytes", HASH_BYTES_MIN, scrypt.expected.byteLength, HASH_BYTES_MAX)
+    );
+  }
   const derived = derivedKeyOf(text);
   if (derived === null) {
-    return "must be bcrypt ($2a$, $2b$, $2y$), argon2 ($argon2id$, $argon2i$), pbkdf2_sha256$ or pbkdf2:sha256:ITERATIONS:BASE64_SALT:BASE64_HASH";
+    return `must be ${HASH_FORMS}`;
   }
   return (
     outside("PBKDF2 iterations", 1, derived.iterations, PBKDF2_ITERATIONS_MAX) ??
