@@ -42,6 +42,7 @@ import type {
 } from "../types.ts";
 import { Checkpoints } from "../writer/checkpoints.ts";
 import { CommitGate, type CommitOrder, type Commits, type GateAnswer } from "../writer/commit-gate.ts";
+import { FileFailures } from "../writer/file-failures.ts";
 import type { FileWork } from "../writer/file-work.ts";
 import { RowCounts } from "../writer/row-counts.ts";
 import { isFileError, openError } from "../writer/sqlite-errors.ts";
@@ -212,7 +213,7 @@ export class OpenFile implements OpenedFile {
     this.#gate = gate;
     this.#counts = new RowCounts(this.sqlite, this.#statements, gate.number);
     const { placesKey } = options;
-    const onFailure = (cause: unknown) => dependencies.onFailure(path, cause);
+    const { note: onFailure, written: onWritten } = new FileFailures((cause) => dependencies.onFailure(path, cause));
     const walState = createWalState(this.#statements, this.#reads);
     this.#captured = capturedFile(opened, { frameCount: () => walState().frames, onFailure });
     const sync = this.#captured?.noting(opened.sync, dependencies.capture?.durable) ?? opened.sync;
@@ -236,7 +237,11 @@ export class OpenFile implements OpenedFile {
       onCommit: options.onCommit,
       outbox: options.outbox,
       onFailure,
-      onFinal: () => this.#noteFailed(),
+      onWritten,
+      onFinal: () => {
+        this.#indexer.stopNow();
+        dependencies.onFinal();
+      },
       onPendingText: () => this.#indexer.wake(),
       mayBegin: () => this.#checkpoints.mayBegin(),
       afterCommit: () => this.#afterCommit(),
@@ -284,11 +289,6 @@ export class OpenFile implements OpenedFile {
       this.#places?.announced(groups, seqs);
       onChange?.(groups, seqs);
     };
-  }
-
-  #noteFailed(): void {
-    this.#indexer.stopNow();
-    this.#dependencies.onFinal();
   }
 
   #auditOf(place: string | undefined): WriterOptions["audit"] {

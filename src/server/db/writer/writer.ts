@@ -1,6 +1,6 @@
 import type { Database } from "bun:sqlite";
 import type { Clock, Millis } from "../../../kernel/clock.ts";
-import { AppError, isDiskFull, serverStopping } from "../../../kernel/errors.ts";
+import { AppError, serverStopping } from "../../../kernel/errors.ts";
 import type { RequestTrace } from "../../../kernel/observing/request-trace.ts";
 import { currentTrace, traced } from "../../../kernel/observing/request-trace.ts";
 import type { TurnBudget } from "../../../kernel/time/turn-budget.ts";
@@ -49,8 +49,10 @@ export interface WriterOptions {
   outbox: OutboxOptions | undefined;
   /** Audit entries of the writes. Absent: the writes of this file are not audited. */
   audit?: { log: FileAudit; place: string; now: () => Millis } | undefined;
-  /** Called for a failed sync, or a listener that threw. */
+  /** Called for a lost transaction, a failed sync, or a listener that threw. */
   onFailure: (cause: unknown) => void;
+  /** Called after each commit. */
+  onWritten: () => void;
   /** Called when a write has texts to be indexed after its commit. */
   onPendingText: () => void;
   /** Called after each sync that succeeded. */
@@ -79,8 +81,6 @@ export class Writer {
   #failure: AppError | null = null;
   /** Why the running sync is slow; null: it is not. */
   #slowness: AppError | null = null;
-  /** Whether a transaction since the last commit found the disk full. Later ones find the same, so it is reported once. */
-  #isDiskFull = false;
   #isClosed = false;
   #whenIdle: (() => void)[] = [];
 
@@ -193,7 +193,7 @@ export class Writer {
         if (place !== null) seqs = seqsOf(groups, place);
         order.committed(this, seqs[0] ?? null);
         counts.apply(deltas, gate.number);
-        this.#isDiskFull = false;
+        this.#options.onWritten();
       } else if (sqlite.inTransaction) {
         statements.query("ROLLBACK").run();
       }
@@ -292,9 +292,7 @@ export class Writer {
   /** Handles a lost transaction: its writes fail. If it could not begin, the writes that were to be in it fail. */
   #abandon(done: readonly DoneWrite[], cause: unknown): void {
     const { sqlite, onFailure } = this.#options;
-    const isFull = isDiskFull(cause);
-    if (!isFull || !this.#isDiskFull) onFailure(cause);
-    this.#isDiskFull = isFull;
+    onFailure(cause);
     try {
       if (sqlite.inTransaction) sqlite.run("ROLLBACK");
     } catch (rollbackError) {
