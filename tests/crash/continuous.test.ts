@@ -79,6 +79,8 @@ function numbersOf(copy: string, { path, table, w }: Writer): number[] {
   const file = join(copy, `${path}.db`);
   if (!existsSync(file)) return [];
   using sqlite = new Database(file, { readonly: true });
+  // A server that has just been restarted may be moving what its predecessor has left in the WAL.
+  sqlite.run("PRAGMA busy_timeout = 5000");
   return sqlite
     .query<{ n: number }, [number]>(`SELECT n FROM "${table}" WHERE w = ? ORDER BY n`)
     .all(w)

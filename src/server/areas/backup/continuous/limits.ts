@@ -27,8 +27,9 @@ export const BASES_MAX_BYTES = 6 * 1024 ** 2;
 export const FRAME_BYTES = 256 * 1024;
 /** Bytes of entries after which a segment ends although more waits. */
 export const SEGMENT_MAX_BYTES = 32 * 1024 ** 2;
-/** Attempts to take a snapshot between two commits. */
+/** Attempts to take a snapshot between two commits, and the time that it waits for a lock. */
 export const SNAPSHOT_TRIES_MAX = 200;
+export const SNAPSHOT_BUSY_MS = 5 * SECOND_MS;
 /** The lowest level compresses differences nearly as well as the others. */
 export const ZSTD_LEVEL = 1;
 /** Interval in which contents and files are compared with what is known. */

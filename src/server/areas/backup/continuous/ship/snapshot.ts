@@ -3,7 +3,7 @@ import { closeSync, fdatasyncSync, fstatSync, openSync, readSync, statSync } fro
 import { BackupError } from "../../types.ts";
 import type { LeftFrames } from "../capture/records.ts";
 import type { Position } from "../format/entries.ts";
-import { SNAPSHOT_TRIES_MAX } from "../limits.ts";
+import { SNAPSHOT_BUSY_MS, SNAPSHOT_TRIES_MAX } from "../limits.ts";
 
 const COMMIT_ROW = 'SELECT "number", "nonce", "at", "place", "file" FROM "_platform_commit"';
 const WAL_HEADER_BYTES = 32;
@@ -56,6 +56,8 @@ export function takeSnapshot(path: string): Snapshot {
   const sqlite = new Database(path, hasWal ? { readonly: true } : { readwrite: true, create: false });
   const descriptors: number[] = [];
   try {
+    // Another process may be moving what a crash has left in the WAL.
+    sqlite.run(`PRAGMA busy_timeout = ${SNAPSHOT_BUSY_MS}`);
     sqlite.run("PRAGMA query_only = ON");
     sqlite.query("SELECT count(*) FROM sqlite_schema").get();
     const open = (name: string): number | null => {
