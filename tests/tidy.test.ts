@@ -308,6 +308,9 @@ describe("sources", () => {
     "areas/d1/database-file.ts": "opens files of users, by the gate",
     "areas/d1/process/execute.ts": "asks the gate",
     "areas/d1/process/judge.ts": "names of statements",
+    "cluster/follower/followed-file.ts": "holds the lock of the writer for what the log has, and ends a WAL",
+    "cluster/follower/follower-state.ts": "a file of its own",
+    "cluster/follower/follower-files.ts": "a file of its own",
   };
   /** Each place that opens a connection that may write. */
   const CONNECTIONS: Readonly<Record<string, string>> = {
@@ -329,6 +332,8 @@ describe("sources", () => {
     "cli/migrate/again/state.ts": "a file of its own",
     "areas/d1/database-file.ts": "keeps the WAL, by the gate",
     "areas/d1/process/execute.ts": "asks the gate",
+    "cluster/follower/followed-file.ts": "holds the lock of the writer for what the log has",
+    "cluster/follower/follower-state.ts": "a file of its own",
   };
 
   /** Each place that names the file of a WAL. */
@@ -348,6 +353,8 @@ describe("sources", () => {
     "db/files/left-wal.ts": "reads what was left",
     "db/files/kept-file.ts": "reads the frames of commits",
     "db/writer/wal-sync.ts": "syncs it",
+    "cluster/follower/followed-file.ts": "appends to it",
+    "cluster/follower/follower-files.ts": "removes that of a file that was replaced",
   };
 
   test("commit and end a WAL at known places only", () => {

@@ -54,6 +54,8 @@ const PASSING = new RegExp(
     "^vectorize/vec0(?:-[0-9a-z]+)?\\.(?:so|dylib|dll)(?:\\.\\d+(?:\\.new)?)?$",
     "^storage/(?:objects|parts)/incoming(?:/|$)",
     "^storage/thumbs(?:/|$)",
+    // State of a node of a cluster.
+    "^cluster(?:/|$)",
     `^(?:${RESTORE_FOLDER}|${UPLOAD_FOLDER}|${BACKUPS_FOLDER}|${CONTINUOUS_FOLDER})(?:/|$)`.replaceAll(
       ".partial",
       "\\.partial",

@@ -1,0 +1,230 @@
+/** Files of a follower: whole positions, files that come, go and come back, and files that are not as the log has them. */
+import { Database } from "bun:sqlite";
+import { expect, test } from "bun:test";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { openOwnerFiles } from "../../../../tests/support/cluster/owner-files.ts";
+import { temporaryDirectory } from "../../../../tests/support/index.ts";
+import { until } from "../../../../tests/support/until.ts";
+import { systemClock } from "../../../kernel/clock.ts";
+import { systemIds } from "../../../kernel/ids.ts";
+import type { DatabaseFile } from "../../db/types.ts";
+import type { LogEntry, LogRow } from "../protocol/statements.ts";
+import { type FileSource, FollowerFiles } from "./follower-files.ts";
+
+const NOTES = "databases/notes.db";
+const SYSTEM = "system.db";
+const INSERT = `INSERT INTO "notes" ("text", "copies") VALUES (?, ?)`;
+
+/** A log in memory, with an owner that writes to it. */
+function ownerWithLog() {
+  const directory = temporaryDirectory();
+  const entries: LogEntry[] = [];
+  let waiting: LogRow[] = [];
+  const owner = openOwnerFiles(directory, (row) => void waiting.push(row));
+  return {
+    owner,
+    entries,
+    /** Appends what was committed since the last position. */
+    append(): LogEntry {
+      const position = entries.length + 1;
+      const previous = entries.at(-1)?.nonce ?? "";
+      const entry = { position, epoch: 1, nonce: `n${position}`, previous, body: waiting };
+      waiting = [];
+      entries.push(entry);
+      return entry;
+    },
+    add: (file: DatabaseFile, text: string) => file.write((tx) => void tx.query(INSERT).run(text, 1)),
+  };
+}
+
+function openFollower(directory: string, how: { source?: FileSource; wasOwner?: boolean } = {}) {
+  const failures: string[] = [];
+  const visible: string[] = [];
+  const files = new FollowerFiles(
+    {
+      directory,
+      clock: systemClock,
+      ids: systemIds,
+      onVisible: (path) => void visible.push(path),
+      onClosing: () => {},
+      onFailure: (path, cause) => void failures.push(`${path}: ${cause instanceof Error ? cause.message : cause}`),
+      source: how.source ?? null,
+    },
+    { wasOwner: how.wasOwner ?? false },
+  );
+  return { files, failures, visible };
+}
+
+/** Fetches from the log alone, which has a file from its creation on. */
+const logSource = (entries: readonly LogEntry[]): FileSource => ({
+  fetch: async () => null,
+  async *entries(_, upTo) {
+    yield* entries.filter(({ position }) => position <= upTo.position);
+  },
+});
+
+const textsIn = (path: string): string[] => {
+  const sqlite = new Database(path, { readonly: true });
+  try {
+    return sqlite
+      .query<{ text: string }, []>(`SELECT "text" FROM "notes" ORDER BY "id"`)
+      .all()
+      .map(({ text }) => text);
+  } finally {
+    sqlite.close();
+  }
+};
+
+test("[CLU67] a position is applied whole, with files that are made and removed in it, and the place is kept", async () => {
+  const { owner, entries, append, add } = ownerWithLog();
+  const [system, notes] = [owner.open(SYSTEM), owner.open(NOTES)];
+  await add(system, "a");
+  await add(notes, "b");
+  append();
+  const directory = temporaryDirectory();
+  const first = openFollower(directory);
+  first.files.apply(entries);
+  expect(first.files.isSettled).toBe(true);
+  expect(first.files.place).toEqual({ position: 1, nonce: "n1" });
+  expect([textsIn(join(directory, SYSTEM)), textsIn(join(directory, NOTES))]).toEqual([["a"], ["b"]]);
+  expect(first.visible.sort()).toEqual([join(directory, NOTES), join(directory, SYSTEM)].sort());
+  // Removed and made again under its name, and another that does not outlive the position.
+  for (const path of [NOTES, "databases/passing.db"]) {
+    const file = path === NOTES ? notes : owner.open(path);
+    await file.close();
+    owner.removing(path);
+    for (const ending of ["", "-wal", "-shm"])
+      await Bun.file(join(owner.directory, path + ending))
+        .delete()
+        .catch(() => {});
+  }
+  await add(owner.open(NOTES), "c");
+  first.files.apply([append()]);
+  expect(textsIn(join(directory, NOTES))).toEqual(["c"]);
+  expect(existsSync(join(directory, "databases/passing.db"))).toBe(false);
+  expect(first.files.paths.sort()).toEqual([NOTES, SYSTEM]);
+  await first.files.close();
+  const again = openFollower(directory);
+  expect(again.files.place).toEqual({ position: 2, nonce: "n2" });
+  expect(again.files.logged(NOTES)?.number).toBeGreaterThan(0);
+  await again.files.close();
+  expect([...first.failures, ...again.failures]).toEqual([]);
+  await owner.stop();
+});
+
+test("[CLU68] a file that holds more than the log, or something else, is set aside and fetched anew; the others stay", async () => {
+  const { owner, entries, append, add } = ownerWithLog();
+  const [system, notes] = [owner.open(SYSTEM), owner.open(NOTES)];
+  await add(system, "a");
+  await add(notes, "b");
+  append();
+  const directory = temporaryDirectory();
+  const before = openFollower(directory);
+  before.files.apply(entries);
+  await before.files.close();
+  // Commits of an owner that nobody has acknowledged.
+  const unacknowledged = new Database(join(directory, NOTES), { readwrite: true });
+  unacknowledged.run(`UPDATE "_platform_commit" SET "number" = "number" + 1, "nonce" = 7`);
+  unacknowledged.run(INSERT, ["lost", 1]);
+  unacknowledged.close();
+  const after = openFollower(directory, { source: logSource(entries), wasOwner: true });
+  expect(after.files.isSettled).toBe(false);
+  await add(notes, "c");
+  after.files.apply([append()]);
+  // The log has another commit of this number.
+  await after.files.settled();
+  expect(textsIn(join(directory, NOTES))).toEqual(["b", "c"]);
+  expect(textsIn(join(directory, SYSTEM))).toEqual(["a"]);
+  expect(after.failures).toHaveLength(1);
+  await after.files.close();
+
+  const more = new Database(join(directory, NOTES), { readwrite: true });
+  more.run(`UPDATE "_platform_commit" SET "number" = "number" + 1000, "nonce" = 7`);
+  more.close();
+  const last = openFollower(directory, { source: logSource(entries), wasOwner: true });
+  expect(last.files.isSettled).toBe(false);
+  last.files.reachedEnd();
+  await last.files.settled();
+  expect(textsIn(join(directory, NOTES))).toEqual(["b", "c"]);
+  expect(last.failures).toHaveLength(1);
+  await last.files.close();
+  await owner.stop();
+});
+
+test("[CLU68] a file that has lost commits, or is no database any more, is fetched anew", async () => {
+  const { owner, entries, append, add } = ownerWithLog();
+  const notes = owner.open(NOTES);
+  const directory = temporaryDirectory();
+  let files = openFollower(directory);
+  for (const text of ["a", "b", "c"]) {
+    await add(notes, text);
+    files.files.apply([append()]);
+  }
+  await files.files.close();
+  // A flipped byte in the last frames: SQLite drops them without a word.
+  const wal = join(directory, `${NOTES}-wal`);
+  const bytes = readFileSync(wal);
+  const at = bytes.byteLength - 2_000;
+  bytes[at] = (bytes[at] ?? 0) ^ 1;
+  writeFileSync(wal, bytes);
+  expect(textsIn(join(directory, NOTES))).toEqual(["a", "b"]);
+  files = openFollower(directory, { source: logSource(entries) });
+  expect(files.files.isSettled).toBe(false);
+  await add(notes, "d");
+  files.files.apply([append()]);
+  await files.files.settled();
+  expect(textsIn(join(directory, NOTES))).toEqual(["a", "b", "c", "d"]);
+  await files.files.close();
+
+  writeFileSync(join(directory, NOTES), "nothing");
+  files = openFollower(directory, { source: logSource(entries) });
+  await add(notes, "e");
+  files.files.apply([append()]);
+  await files.files.settled();
+  expect(textsIn(join(directory, NOTES))).toEqual(["a", "b", "c", "d", "e"]);
+  await files.files.close();
+  await owner.stop();
+});
+
+test("[CLU69] files that are given up to the log's start stay as far as the log has what they hold", async () => {
+  const { owner, entries, append, add } = ownerWithLog();
+  const notes = owner.open(NOTES);
+  const directory = temporaryDirectory();
+  const { files, failures } = openFollower(directory);
+  for (const text of ["a", "b"]) {
+    await add(notes, text);
+    files.apply([append()]);
+  }
+  files.setAside();
+  expect(files.place.position).toBe(0);
+  expect(files.isSettled).toBe(false);
+  files.apply(entries);
+  expect(files.isSettled).toBe(true);
+  expect(textsIn(join(directory, NOTES))).toEqual(["a", "b"]);
+  expect(failures).toEqual([]);
+  expect(readdirSync(join(directory, "cluster/aside"))).toEqual([]);
+  await files.close();
+  await owner.stop();
+});
+
+test("[CLU70] a long WAL is moved into its file while entries come", async () => {
+  const { owner, append, add } = ownerWithLog();
+  const notes = owner.open(NOTES);
+  const directory = temporaryDirectory();
+  const { files, failures } = openFollower(directory);
+  const sizeOf = () => Bun.file(join(directory, `${NOTES}-wal`)).size;
+  let isEnded = false;
+  let largest = 0;
+  await until("the WAL is ended", async () => {
+    for (let round = 0; round < 20; round++) await add(notes, "x".repeat(60_000));
+    files.apply([append()]);
+    largest = Math.max(largest, sizeOf());
+    isEnded ||= sizeOf() < largest / 2;
+    return isEnded;
+  });
+  expect(failures).toEqual([]);
+  await files.close();
+  await owner.stop();
+  expect(textsIn(join(directory, NOTES))).toEqual(textsIn(join(owner.directory, NOTES)));
+});
