@@ -13,7 +13,8 @@ files=(
   tests/http/rules/{lookups,lookups-attacks,rules-relations,rules-relations-forms}.test.ts
   tests/http/storage/{storage,storage-rights,storage-multipart}.test.ts
   tests/http/views
-  tests/ws/realtime/{realtime,realtime-changes,realtime-rights}.test.ts
+  tests/ws/realtime
+  tests/ws/rooms/{rooms,rooms-players}.test.ts
 )
 # One of them, where .ci/run tries a file again.
 if [[ -n ${PLATFORM_TEST_FILE:-} ]]; then files=("$PLATFORM_TEST_FILE"); fi

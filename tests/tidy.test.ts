@@ -253,7 +253,7 @@ describe("sources", () => {
   test("Bun's own sockets are for the room of sockets, what a config's routes get of them, and topics", () => {
     const wrong = sources.filter(
       (path) =>
-        !/^src\/server\/(?:sockets\/|areas\/functions\/sockets\/|areas\/realtime\/topics\/topic\.ts$|http\/workers\/relay\.ts$)/.test(
+        !/^src\/server\/(?:sockets\/|areas\/functions\/sockets\/|areas\/realtime\/topics\/topic\.ts$|http\/workers\/(?:relay|worker-listener)\.ts$)/.test(
           path,
         ) && /\bServerWebSocket\b|import [^;]*\bSocket\b[^;]*"[./]+\/sockets\//.test(read(path)),
     );

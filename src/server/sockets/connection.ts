@@ -51,6 +51,7 @@ interface ConnectionParts<State> {
 
 /** One WebSocket. A class, since ten thousand of them share its functions. `State` is the area's state of the connection. */
 export class Connection<State> implements SocketHandler {
+  readonly mayBeFar = true;
   readonly id: string;
   /** The client's address. */
   readonly address: string;

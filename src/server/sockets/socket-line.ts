@@ -1,9 +1,7 @@
-import type { ServerWebSocket } from "bun";
 import type { AnswerGate } from "../../kernel/answer-gate.ts";
 import { HELD_MAX_BYTES } from "./limits.ts";
 import type { Socket, SocketHandler } from "./socket.ts";
 
-type BunSocket = ServerWebSocket<SocketHandler>;
 type Data = string | NodeJS.TypedArray | ArrayBuffer;
 
 interface Batch {
@@ -79,12 +77,12 @@ class SocketLine {
 
 /** Creates what holds the messages of a server's sockets; without a gate nothing does. `broken`: see `SocketLine`. */
 export function createHolding(gate: AnswerGate | null, broken: () => void) {
-  if (gate === null) return { shown: (socket: BunSocket): Socket => socket, pass: (work: () => void): void => work() };
+  if (gate === null) return { shown: (socket: Socket): Socket => socket, pass: (work: () => void): void => work() };
   const line = new SocketLine(gate, broken);
-  const held = new WeakMap<BunSocket, Socket>();
+  const held = new WeakMap<Socket, Socket>();
   return {
     /** Returns the socket as areas have it. */
-    shown(socket: BunSocket): Socket {
+    shown(socket: Socket): Socket {
       let one = held.get(socket);
       if (one === undefined) {
         one = new HeldSocket(socket, line);
@@ -99,11 +97,11 @@ export function createHolding(gate: AnswerGate | null, broken: () => void) {
 
 /** A socket whose messages pass the line. */
 class HeldSocket implements Socket {
-  readonly #raw: BunSocket;
+  readonly #raw: Socket;
   readonly #line: SocketLine;
   #heldBytes = 0;
 
-  constructor(raw: BunSocket, line: SocketLine) {
+  constructor(raw: Socket, line: SocketLine) {
     this.#raw = raw;
     this.#line = line;
   }
@@ -112,8 +110,12 @@ class HeldSocket implements Socket {
     return this.#raw.data;
   }
 
-  get readyState(): BunSocket["readyState"] {
+  get readyState(): Socket["readyState"] {
     return this.#raw.readyState;
+  }
+
+  get isFar(): boolean {
+    return this.#raw.isFar === true;
   }
 
   get remoteAddress(): string {

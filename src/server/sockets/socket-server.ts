@@ -1,4 +1,4 @@
-import type { Server, ServerWebSocket, WebSocketHandler } from "bun";
+import type { Server, WebSocketHandler } from "bun";
 import type { AnswerGate } from "../../kernel/answer-gate.ts";
 import { AppError, badRequest } from "../../kernel/errors.ts";
 import { UNDER_WAY_MAX_MS } from "../../kernel/limits.ts";
@@ -11,10 +11,10 @@ import {
   IDLE_TIMEOUT_SECONDS,
   PING_FRAMES_PER_SECOND_MAX,
 } from "./limits.ts";
-import type { Socket, SocketHandler } from "./socket.ts";
+import type { Socket, SocketEvents, SocketHandler } from "./socket.ts";
 import { createHolding } from "./socket-line.ts";
 
-export type { Socket, SocketHandler } from "./socket.ts";
+export type { OwnSocket, Socket, SocketEvents, SocketHandler } from "./socket.ts";
 
 /** The length of a report of a worker: the bytes, as 32 bits. */
 export const RELAY_REPORT_LENGTH = 4;
@@ -40,7 +40,8 @@ export interface SocketServer {
 const UPGRADED = new Response(null, { status: 101 });
 
 export interface SocketServerOwner extends SocketServer {
-  readonly handlers: WebSocketHandler<SocketHandler>;
+  readonly handlers: SocketEvents &
+    Omit<WebSocketHandler<SocketHandler>, keyof SocketEvents | "maxPayloadLength"> & { maxPayloadLength: number };
   /** Stops accepting, and lets open requests finish; resolves when none is left, or after UNDER_WAY_MAX_MS. */
   refuse(): Promise<void>;
   /** Closes sockets with 1001 and lets answers finish; `answered` is the promise of `refuse`. */
@@ -88,7 +89,7 @@ export function createSocketServer(
   }: SocketLimits = {},
 ): SocketServerOwner {
   // Every open socket, closed when the server stops.
-  const open = new Set<ServerWebSocket<SocketHandler>>();
+  const open = new Set<Socket>();
   const { shown, pass } = createHolding(gate, () => {
     for (const socket of open) socket.close(CLOSE.goingAway, "The server cannot tell whether this is current");
   });
@@ -110,7 +111,7 @@ export function createSocketServer(
       if (owner?.upgrade(request, { data: handler, headers: sent }) !== true)
         throw badRequest("This endpoint requires a WebSocket upgrade");
       owners.set(handler, owner);
-      if (owner.isRelayed === true) relayed.set(handler, 0);
+      if (owner.isRelayed === true && handler.mayBeFar !== true) relayed.set(handler, 0);
       return UPGRADED;
     },
     publish(topic, message) {
@@ -150,10 +151,11 @@ export function createSocketServer(
         if (!bucket.take(1, now)) socket.close(CLOSE.flood, "Far too many pings");
       },
       pong(socket, report) {
-        if (!relayed.has(socket.data)) return;
+        if (socket.isFar !== true && !relayed.has(socket.data)) return;
         if (report.byteLength === RELAY_REPORT_LENGTH) relayed.set(socket.data, report.readUInt32LE());
         backlogs.look(shown(socket));
-        if (relayed.get(socket.data) === 0 && socket.getBufferedAmount() === 0) socket.data.drain?.(shown(socket));
+        const isRead = (relayed.get(socket.data) ?? 0) === 0 && socket.getBufferedAmount() === 0;
+        if (isRead) socket.data.drain?.(shown(socket));
       },
       close(socket, code, reason) {
         open.delete(socket);

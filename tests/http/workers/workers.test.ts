@@ -41,6 +41,7 @@ export default {
   routes: (api) => api
     .post("/echo", async ({ request, address }) => ({ address, headers: Object.fromEntries(request.headers), text: await request.text() }), { access: true, parse: "none" })
     .post("/gate", () => { gate.isOpen = true; return "open"; }, { access: true })
+    .ws("/echo", { access: true, open(ws) { ws.subscribe("all"); }, message(ws, text) { ws.publish("all", text); ws.send(text); } })
     .get("/slow", async () => { await Bun.sleep(15_000); return "slow"; }, { access: true }),
 };`;
 
@@ -257,6 +258,22 @@ test("[WK22] clients that do not read are closed behind what they were sent, thr
     socket.destroy();
   }
   await reader.close();
+});
+
+test("[WK25] a WebSocket of a route works through any process, with topics", async () => {
+  const sockets = await Promise.all(
+    Array.from({ length: 12 }, async () => {
+      const socket = new WebSocket(`${platform.url.replace("http", "ws")}/api/functions/echo`);
+      const got: string[] = [];
+      socket.addEventListener("message", ({ data }) => void got.push(String(data)));
+      await new Promise((resolve) => socket.addEventListener("open", resolve, { once: true }));
+      return { socket, got };
+    }),
+  );
+  for (const [index, { socket }] of sockets.entries()) socket.send(`from ${index}`);
+  const all = sockets.map((_, index) => `from ${index}`).toSorted();
+  await until("each has the messages of all", () => sockets.every(({ got }) => Bun.deepEquals(got.toSorted(), all)));
+  for (const { socket } of sockets) socket.close();
 });
 
 test("[WK21] an upgrade that is refused has the server's answer", async () => {

@@ -80,6 +80,10 @@ export const ARRIVAL_PAUSE_MS = 50;
 export const ARRIVAL_PAUSES_MAX = 40;
 /** Members of a topic that receive a message in one step: few, as a long message to a full socket may take 2 ms. */
 export const SHARD_MEMBERS_MAX = 4;
+/** Members whose sockets other processes hold: a message to them is one frame to each process, and takes milliseconds there. */
+export const FAR_SHARD_MEMBERS_MAX = 250;
+/** Members of such a shard whose cost here is that of one member. */
+export const FAR_MEMBERS_AS_ONE = 25;
 /** Bytes of waiting messages that are sent to a shard together; a longer message is sent alone. */
 export const SHARD_TURN_MAX_BYTES = 64 * 1024;
 /**

@@ -72,6 +72,12 @@ beforeEach(() => {
     command: (path) => (path === "/known" ? Promise.resolve(new Response("done")) : null),
   });
   const websocket = {
+    maxPayloadLength: 1024,
+    open() {},
+    ping() {},
+    pong() {},
+    drain() {},
+    close() {},
     message: (socket: { data: SocketHandler }, message: string | Buffer) =>
       socket.data.message(socket as never, message),
   };

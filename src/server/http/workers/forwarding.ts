@@ -1,8 +1,10 @@
-import { innerHeaders } from "./inner-request.ts";
+import { INNER_HEADER, innerHeaders } from "./inner-request.ts";
 import { Relay } from "./relay.ts";
 
 /** Bytes up to which a forwarded answer is sent with its length, and not in chunks. */
 const WHOLE_MAX_BYTES = 1024 * 1024;
+/** The path of a link at the main process. */
+const LINK_PATH = "/link";
 /** Headers of a WebSocket's handshake, which each hop makes itself. */
 const OF_HANDSHAKE = [
   "sec-websocket-key",
@@ -87,6 +89,26 @@ export function createForwarding({ at, ...main }: MainProcess, ended?: AbortSign
       } finally {
         underWay.delete(id);
       }
+    },
+    /** Opens the link on which this process holds WebSockets for the main process. */
+    link(): WebSocket {
+      const headers = innerHeaders(new Request("http://main/"), { ...main, id: 0, peer: "" });
+      return new WebSocket(addressOf(LINK_PATH), {
+        headers: Object.fromEntries(headers),
+        ...("unix" in at ? {} : { tls: at.tls }),
+      });
+    },
+    /**
+     * Asks for a WebSocket that this process holds, under a number of the link. Returns the headers with which the client's is to be
+     * upgraded, or the answer where the main process has refused it. Errors: as `forward`.
+     */
+    async ask(request: Request, peer: string, socket: number): Promise<Headers | Response> {
+      const headers = innerHeaders(request, { ...main, id: ++lastId, peer, socket });
+      const answer = await send(pathOf(request.url), { method: "GET", headers, signal: request.signal });
+      const answered = new Headers(answer.headers);
+      if (!answered.has(INNER_HEADER)) return new Response(await answer.arrayBuffer(), answer);
+      answered.delete(INNER_HEADER);
+      return answered;
     },
     /** Opens a WebSocket for the request. Returns the answer where the main process has refused it. Errors: as `forward`. */
     async open(request: Request, peer: string): Promise<Upstream | Response> {

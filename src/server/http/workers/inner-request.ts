@@ -16,6 +16,8 @@ export interface InnerRequest {
   absent: readonly string[];
   /** The declared length of a body that the hop leaves out, since it is a GET's or a HEAD's; null: there is none. */
   omitted: string | null;
+  /** The number of the WebSocket that the worker holds, and asks for; null: it is none. */
+  socket: number | null;
 }
 
 /** Headers that `fetch` adds where there are none. */
@@ -23,10 +25,12 @@ const ADDED = ["accept", "accept-encoding", "host", "user-agent"] as const;
 /** Headers of the connection alone. */
 const OF_CONNECTION = ["connection", "keep-alive", "expect", "transfer-encoding", "upgrade", INNER_HEADER] as const;
 
+type InnerAbout = Pick<InnerRequest, "worker" | "id" | "peer"> & Partial<Pick<InnerRequest, "socket">>;
+
 /** Returns the headers with which a request is forwarded. `secret` proves that a worker sends them. */
 export function innerHeaders(
   request: Request,
-  { secret, ...about }: Pick<InnerRequest, "worker" | "id" | "peer"> & { secret: string },
+  { secret, socket = null, ...about }: InnerAbout & { secret: string },
 ): Headers {
   const headers = new Headers(request.headers);
   const isBodiless = request.method === "GET" || request.method === "HEAD";
@@ -34,7 +38,10 @@ export function innerHeaders(
   const absent = ADDED.filter((name) => !headers.has(name));
   for (const name of OF_CONNECTION) headers.delete(name);
   if (isBodiless) headers.delete("content-length");
-  headers.set(INNER_HEADER, `${secret} ${JSON.stringify({ ...about, absent, omitted } satisfies InnerRequest)}`);
+  headers.set(
+    INNER_HEADER,
+    `${secret} ${JSON.stringify({ ...about, absent, omitted, socket } satisfies InnerRequest)}`,
+  );
   return headers;
 }
 
@@ -53,5 +60,6 @@ export function readInner(request: Request, secret: string): InnerRequest | null
   const inner = JSON.parse(text.slice(secret.length + 1)) as InnerRequest;
   for (const name of [INNER_HEADER, ...inner.absent]) headers.delete(name);
   if (inner.omitted !== null) headers.set("content-length", inner.omitted);
+  if (inner.socket !== null) headers.set("upgrade", "websocket");
   return inner;
 }

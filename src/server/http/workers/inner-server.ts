@@ -1,8 +1,10 @@
 import type { Server } from "bun";
 import type { MaybePromise } from "../../../kernel/maybe-promise.ts";
-import type { Receiver, SocketHandler } from "../../sockets/socket-server.ts";
+import { FarSockets } from "../../sockets/far/far-sockets.ts";
+import { FRAME_HEAD_MAX } from "../../sockets/far/frames.ts";
+import type { OwnSocket, Receiver, SocketHandler, SocketServerOwner } from "../../sockets/socket-server.ts";
 import { REQUEST_MAX_BYTES } from "../limits.ts";
-import { type InnerRequest, readInner } from "./inner-request.ts";
+import { INNER_HEADER, type InnerRequest, readInner } from "./inner-request.ts";
 
 /** Options of the server that takes requests from workers, or from other nodes. */
 export interface InnerOptions {
@@ -19,9 +21,35 @@ export interface InnerOptions {
 
 /** Answers to upgrades that are kept until their worker asks for them. Workers ask at once. */
 const ANSWERS_MAX = 10_000;
+/** Bytes that wait for a worker from which its link is ended, with the sockets that it holds. */
+const LINK_WAITING_MAX_BYTES = 64 * 1024 * 1024;
+
+/** The end of a worker's link. */
+class Link implements SocketHandler {
+  readonly sockets: FarSockets;
+  #socket: OwnSocket | null = null;
+
+  constructor(parts: Omit<ConstructorParameters<typeof FarSockets>[0], "send">) {
+    this.sockets = new FarSockets({ ...parts, send: (frame) => void this.#socket?.send(frame) });
+  }
+
+  begin(socket: OwnSocket): void {
+    this.#socket = socket;
+  }
+
+  message(_socket: unknown, frame: string | Buffer): void {
+    this.sockets.receive(frame);
+  }
+
+  end(): void {
+    this.#socket?.terminate();
+    this.sockets.end();
+  }
+}
+
 /**
- * Takes requests from the workers, or from other nodes, and answers them like those of the public port. A WebSocket is upgraded here, and its worker passes
- * the messages on.
+ * Takes requests from the workers, or from other nodes, and answers them like those of the public port. They hold WebSockets for this
+ * process, on one link each, or relay them.
  */
 export class InnerServer implements Receiver {
   readonly isRelayed = true;
@@ -30,16 +58,21 @@ export class InnerServer implements Receiver {
   readonly #requests = new WeakMap<Request, InnerRequest>();
   /** Answers to upgrades, by worker and request. */
   readonly #answers = new Map<string, Response>();
+  /** Headers of the answers to requests for sockets that a worker holds. */
+  readonly #upgraded = new WeakMap<Request, Readonly<Record<string, string>>>();
+  readonly #links = new Map<number, Link>();
+  readonly #websocket: SocketServerOwner["handlers"];
 
   constructor(
     options: InnerOptions,
     serving: {
-      websocket: Bun.WebSocketHandler<SocketHandler>;
+      websocket: SocketServerOwner["handlers"];
       serve: (request: Request) => MaybePromise<Response>;
       failure: (cause: unknown) => Response;
     },
   ) {
     this.#options = options;
+    this.#websocket = serving.websocket;
     const { at } = options;
     this.#server = Bun.serve<SocketHandler>({
       // With `ca`, a connection is refused in its handshake unless its end proves to have a certificate of that issuer.
@@ -48,7 +81,7 @@ export class InnerServer implements Receiver {
       ...({ idleTimeout: 0 } satisfies { idleTimeout: number } as object),
       maxRequestBodySize: REQUEST_MAX_BYTES,
       fetch: (request) => this.#answer(request, serving.serve),
-      websocket: serving.websocket,
+      websocket: this.#withLinks(serving.websocket),
       error: serving.failure,
     });
   }
@@ -70,13 +103,21 @@ export class InnerServer implements Receiver {
   /** Upgrades a request, like a server. The worker gets the headers, which its WebSocket does not show. */
   upgrade(request: Request, options: { data: SocketHandler; headers: Readonly<Record<string, string>> }): boolean {
     const inner = this.#requests.get(request);
-    if (inner === undefined || !this.#server.upgrade(request, options)) return false;
+    if (inner === undefined) return false;
+    if (inner.socket !== null) {
+      const isHeld =
+        options.data.mayBeFar === true && this.#links.get(inner.worker)?.sockets.accept(inner.socket, options.data);
+      if (isHeld === true) this.#upgraded.set(request, options.headers);
+      return isHeld === true;
+    }
+    if (!this.#server.upgrade(request, options)) return false;
     this.#keep(inner, new Response(null, { status: 204, headers: options.headers }));
     return true;
   }
 
-  publish(...message: Parameters<Receiver["publish"]>): number {
-    return this.#server.publish(...message);
+  publish(topic: string, message: string | Uint8Array | ArrayBuffer): number {
+    if (typeof message === "string") for (const { sockets } of this.#links.values()) sockets.publish(topic, message);
+    return this.#server.publish(topic, message);
   }
 
   stop(isAtOnce?: boolean): Promise<void> {
@@ -88,12 +129,46 @@ export class InnerServer implements Receiver {
     const inner = readInner(request, this.#options.secret);
     if (inner === null) return new Response(null, { status: 403 });
     if (inner.id < 0) return this.#taken({ ...inner, id: -inner.id });
+    if (inner.id === 0 && isUpgrade) return this.#openLink(request, inner);
     if (inner.id === 0) return this.#options.told?.(request, inner) ?? new Response(null, { status: 404 });
     this.#requests.set(request, inner);
     const response = await serve(request);
+    const headers = this.#upgraded.get(request);
+    if (headers !== undefined)
+      return new Response(null, { status: 204, headers: { ...headers, [INNER_HEADER]: "held" } });
     if (!isUpgrade || response.status === SWITCHED) return response;
     this.#keep(inner, response);
     return new Response(null, { status: 400 });
+  }
+
+  /** Returns the handlers of WebSockets, with those of links. */
+  #withLinks(handlers: SocketServerOwner["handlers"]): Bun.WebSocketHandler<SocketHandler> {
+    return {
+      ...handlers,
+      maxPayloadLength: handlers.maxPayloadLength + FRAME_HEAD_MAX,
+      backpressureLimit: LINK_WAITING_MAX_BYTES,
+      open: (socket) => (socket.data instanceof Link ? socket.data.begin(socket) : handlers.open(socket)),
+      message: (socket, message) =>
+        socket.data instanceof Link ? socket.data.message(socket, message) : handlers.message(socket, message),
+      close: (socket, code, reason) =>
+        socket.data instanceof Link ? socket.data.end() : handlers.close(socket, code, reason),
+      drain: (socket) => (socket.data instanceof Link ? undefined : handlers.drain(socket)),
+      ping: (socket) => (socket.data instanceof Link ? undefined : handlers.ping(socket)),
+      pong: (socket, report) => (socket.data instanceof Link ? undefined : handlers.pong(socket, report)),
+    };
+  }
+
+  #openLink(request: Request, { worker }: InnerRequest): Response {
+    const link = new Link({
+      events: this.#websocket,
+      publishElsewhere: (topic, message) => {
+        for (const other of this.#links.values()) if (other !== link) other.sockets.publish(topic, message);
+      },
+    });
+    if (!this.#server.upgrade(request, { data: link })) return new Response(null, { status: 400 });
+    this.#links.get(worker)?.end();
+    this.#links.set(worker, link);
+    return new Response(null, { status: SWITCHED });
   }
 
   #keep({ worker, id }: InnerRequest, answer: Response): void {

@@ -8,7 +8,7 @@ const NO_STATUS = 1005;
 const UPSTREAM_MAX_BYTES = 16 * 1024 * 1024;
 
 /** A client's WebSocket at a worker. */
-export type RelayedClient = ServerWebSocket<Relay>;
+export type RelayedClient = Pick<ServerWebSocket, "send" | "close" | "terminate" | "getBufferedAmount">;
 
 /** Passes the messages of a WebSocket on, between a client and the main process. */
 export class Relay {

@@ -1,5 +1,5 @@
 import http from "node:http";
-import type { Server } from "bun";
+import type { Server, ServerWebSocket } from "bun";
 import type { Clock } from "../../../kernel/clock.ts";
 import { UNDER_WAY_MAX_MS } from "../../../kernel/limits.ts";
 import type { MaybePromise } from "../../../kernel/maybe-promise.ts";
@@ -7,14 +7,23 @@ import { endsWithin } from "../../../kernel/time/stop.ts";
 import { CLOSE, IDLE_TIMEOUT_SECONDS as SOCKET_IDLE_SECONDS } from "../../sockets/limits.ts";
 import { HEADERS_MAX_BYTES, IDLE_TIMEOUT_SECONDS, REQUEST_MAX_BYTES } from "../limits.ts";
 import type { Forwarding } from "./forwarding.ts";
-import type { Relay } from "./relay.ts";
+import { HeldSockets } from "./held-sockets.ts";
 import { Shedding } from "./shedding.ts";
+
+/** The end of a client's WebSocket: it is held for the main process, or relayed to it. */
+interface Passing {
+  attach(client: ServerWebSocket<Passing>): void;
+  send(client: ServerWebSocket<Passing>, message: string | Buffer): void;
+  report(client: ServerWebSocket<Passing>): void;
+  ping(data: Buffer): void;
+  close(code: number, reason: string): void;
+}
 
 export interface WorkerListenerOptions {
   clock: Clock;
   host: string;
   port: number;
-  forwarding: Pick<Forwarding, "forward" | "open">;
+  forwarding: Pick<Forwarding, "forward" | "open" | "link" | "ask">;
   /** Answers a request; null: the main process is to. `peer` returns the address of the connection. */
   answer(request: Request, peer: () => string): MaybePromise<Response | null>;
   /** Answers when the main process does not. */
@@ -39,23 +48,41 @@ export function listenAsWorker(options: WorkerListenerOptions) {
     return response;
   };
 
-  const forward = (request: Request, server: Server<Relay>): Promise<Response> => {
+  const forward = (request: Request, server: Server<Passing>): Promise<Response> => {
     forwarded += 1;
     const peer = addressOf(server, request);
-    const answered = isUpgrade(request) ? upgrade(request, server, peer) : forwarding.forward(request, peer);
+    if (!isUpgrade(request))
+      return forwarding.forward(request, peer).catch((cause: unknown) => failure(cause, request));
+    const isOfRoutes = OF_ROUTES.test(request.url);
+    const answered = isOfRoutes ? relay(request, server, peer) : hold(request, server, peer);
     return answered.catch((cause: unknown) => failure(cause, request));
   };
 
-  const upgrade = async (request: Request, server: Server<Relay>, peer: string): Promise<Response> => {
-    const upstream = await forwarding.open(request, peer);
-    if (upstream instanceof Response) return upstream;
-    const { relay, headers } = upstream;
-    // The client has left.
-    if (!server.upgrade(request, { data: relay, headers })) relay.close(CLOSE.lost, "");
+  const hold = async (request: Request, server: Server<Passing>, peer: string): Promise<Response> => {
+    const socket = await held.begin();
+    const headers = await held.ask(request, peer, socket.id).catch((cause: unknown) => {
+      socket.close(CLOSE.lost, "");
+      throw cause;
+    });
+    if (headers instanceof Response) {
+      socket.close(CLOSE.lost, "");
+      return headers;
+    }
+    // The client has left, or the link has ended.
+    if (!socket.isLive || !server.upgrade(request, { data: socket, headers })) socket.close(CLOSE.lost, "");
     return UPGRADED;
   };
 
-  const server = Bun.serve<Relay>({
+  const relay = async (request: Request, server: Server<Passing>, peer: string): Promise<Response> => {
+    const upstream = await forwarding.open(request, peer);
+    if (upstream instanceof Response) return upstream;
+    const { relay: data, headers } = upstream;
+    // The client has left.
+    if (!server.upgrade(request, { data, headers })) data.close(CLOSE.lost, "");
+    return UPGRADED;
+  };
+
+  const server = Bun.serve<Passing>({
     hostname: options.host,
     port: options.port,
     reusePort: true,
@@ -82,6 +109,12 @@ export function listenAsWorker(options: WorkerListenerOptions) {
     error: (cause) => failure(cause, new Request("http://localhost/")),
   });
 
+  const held = new HeldSockets({
+    forwarding,
+    clock: options.clock,
+    publish: (topic, message) => void server.publish(topic, message),
+  });
+
   return {
     /** Ends this share of the connections with their next answers by this process: others have fewer. */
     shed: (share: number): void => shedding.begin(share, server.pendingRequests),
@@ -95,16 +128,20 @@ export function listenAsWorker(options: WorkerListenerOptions) {
     async stop(): Promise<void> {
       const answered = server.stop(false);
       await endsWithin(answered, UNDER_WAY_MAX_MS, options.clock);
+      held.stop();
       await server.stop(true);
     },
   };
 }
 
-const addressOf = (server: Server<Relay>, request: Request): string =>
+const addressOf = (server: Server<Passing>, request: Request): string =>
   server.requestIP(request)?.address ?? "127.0.0.1";
 
 const isUpgrade = ({ method, headers }: Request): boolean =>
   method === "GET" && headers.get("upgrade")?.toLowerCase() === "websocket";
+
+/** WebSockets of routes have all that Bun's have, so the main process has them itself. */
+const OF_ROUTES = /^[^/]*\/\/[^/]*\/api\/functions\//;
 
 /** The answer to a request that was upgraded. */
 const UPGRADED = new Response(null, { status: 101 });

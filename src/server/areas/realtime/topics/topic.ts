@@ -4,6 +4,8 @@ import type { Socket, SocketServer } from "../../../sockets/socket-server.ts";
 import {
   FAN_OUT_BEHIND_BYTES,
   FAN_OUT_TURN_US,
+  FAR_MEMBERS_AS_ONE,
+  FAR_SHARD_MEMBERS_MAX,
   SEND_BYTES_PER_US,
   SEND_MEASURED_MIN,
   SEND_US_MAX,
@@ -41,6 +43,8 @@ interface Message {
 /** Members that share one native topic, with a common position in the messages. */
 interface Shard {
   readonly name: string;
+  /** Whether other processes hold the sockets of its members: a message to all of them is then one frame to each process. */
+  readonly isFar: boolean;
   /** Members, with the identity of each when it joined. */
   readonly members: Map<Listener, number>;
   /** The number of the next message. */
@@ -129,7 +133,7 @@ export class Topic {
       this.#wake();
       return;
     }
-    const shard = this.#shardWithRoom();
+    const shard = this.#shardWithRoom(listener.socket.isFar === true);
     shard.members.set(listener, identity);
     this.#shardOf.set(listener, shard);
     listener.socket.subscribe(shard.name);
@@ -197,7 +201,7 @@ export class Topic {
     }
     if (bytes >= SENT_AT_ONCE_MIN_BYTES) for (const member of members.keys()) member.countWaiting();
     this.#forgetSent();
-    return { members: members.size, bytes };
+    return { members: shard.isFar ? Math.ceil(members.size / FAR_MEMBERS_AS_ONE) : members.size, bytes };
   }
 
   #publishTo(shard: Shard, { text, except }: Message): void {
@@ -225,12 +229,13 @@ export class Topic {
     return null;
   }
 
-  #shardWithRoom(): Shard {
+  #shardWithRoom(isFar: boolean): Shard {
     const next = this.#first + this.#messages.length;
+    const membersMax = isFar ? FAR_SHARD_MEMBERS_MAX : SHARD_MEMBERS_MAX;
     for (const shard of this.#shards) {
-      if (shard.members.size < SHARD_MEMBERS_MAX && shard.next === next) return shard;
+      if (shard.isFar === isFar && shard.members.size < membersMax && shard.next === next) return shard;
     }
-    const shard = { name: `${this.#name}/${this.#shardCount++}`, members: new Map<Listener, number>(), next };
+    const shard = { name: `${this.#name}/${this.#shardCount++}`, isFar, members: new Map<Listener, number>(), next };
     this.#shards.push(shard);
     return shard;
   }
