@@ -4,33 +4,51 @@ import { systemClock } from "../../../kernel/clock.ts";
 import { CommandError, UsageError } from "../errors.ts";
 import { option } from "../options.ts";
 import { printAnswer, printNote } from "../output.ts";
+import type { FirebasePlaces } from "./firebase/source.ts";
 import { unpackBackup } from "./pocketbase/archive.ts";
 import { move, moveOnceMore, planMove } from "./pocketbase/move.ts";
 import { openPbData } from "./pocketbase/source.ts";
-import { createRemarks } from "./remarks.ts";
+import { createRemarks, type Remarks } from "./remarks.ts";
 import { isSqliteFile, openSqlite } from "./sqlite/source.ts";
+import type { Kind } from "./supabase/move.ts";
 import { isConnection, isCustomDump, withSource } from "./supabase/open.ts";
+import type { PgSource } from "./supabase/source.ts";
 
-const KINDS: readonly string[] = ["pocketbase", "supabase", "sqlite"];
+const KINDS: readonly string[] = ["pocketbase", "supabase", "sqlite", "firebase"];
 
 export const migrateCommand = new Command("migrate")
-  .description("Makes a config and a data directory from what another backend has: PocketBase, Supabase, SQLite")
+  .description(
+    "Makes a config and a data directory from what another backend has: PocketBase, Supabase, Firebase, SQLite",
+  )
   .argument(
     "<SOURCE>",
-    "A pb_data folder or backup zip of PocketBase; a pg_dump or postgres://… of Supabase; a file of SQLite",
+    "A pb_data folder or backup zip of PocketBase; a pg_dump or postgres://… of Supabase; an auth:export of Firebase; a file of SQLite",
   )
   .addOption(option("--into <DIR>", "The new folder, for platform.config.ts, data and report.md"))
   .option("--plan", "Print the config and the report, and write nothing")
   .option("--again", "Take over into DIR what has changed there since; whatever was changed here stays")
   .addOption(option("--from <KIND>", `What SOURCE is, where it does not tell: ${KINDS.join(", ")}`))
-  .addOption(option("--files <FOLDER>", "The files of Supabase's storage, as BUCKET/NAME"))
-  .action(async (place, { into, plan, again, from, files }) => {
+  .addOption(option("--files <FOLDER>", "The files of Supabase's or Firebase's storage, as BUCKET/NAME"))
+  .addOption(option("--firestore <FILE>", "The documents of Firestore, one { path, data } a line"))
+  .addOption(option("--hash-parameters <FILE>", "The parameters of Firebase's scrypt, as JSON"))
+  .action(async (place, { into, plan, again, from, files, firestore, hashParameters: parameters }) => {
     if (plan !== true && into === undefined)
       throw new UsageError("--into names the folder to make, or --plan prints it");
     if (again === true && (plan === true || into === undefined))
       throw new UsageError("--again takes over into the folder of --into, and has no --plan");
     if (from !== undefined && !KINDS.includes(from))
       throw new UsageError(`--from must be ${KINDS.join(", ")}, got "${from}"`);
+    if (from === "firebase") {
+      const places = {
+        accounts: place,
+        documents: firestore ?? null,
+        files: files ?? null,
+        parameters: parameters ?? null,
+      };
+      return migrateFirebase(places, { into: plan === true ? undefined : into, isAgain: again === true });
+    }
+    if (firestore !== undefined || parameters !== undefined)
+      throw new UsageError("--firestore and --hash-parameters are for --from firebase");
     if (from === "supabase" || (from === undefined && isSupabase(place)))
       return migrateSupabase(place, {
         into: plan === true ? undefined : into,
@@ -86,22 +104,47 @@ async function migrateSqlite(
   { into, isAgain }: { into: string | undefined; isAgain: boolean },
 ): Promise<void> {
   if (!isDatabase(place)) throw new CommandError(`${place} is no database of SQLite`);
-  // Tables of PostgreSQL and of SQLite are moved in one way.
-  const tables = await import("./supabase/move.ts");
   const remarks = createRemarks();
   const source = openSqlite(place, remarks);
-  const kind = { name: "SQLite", from: "a database of SQLite", hasAccounts: false };
-  const now = systemClock.now();
+  const kind = { name: "SQLite", from: "a database of SQLite", hasAccounts: false, hasRules: false };
   try {
-    if (into === undefined) {
-      const { text, report } = tables.planMove(source, now, kind, remarks);
-      return await printAnswer(`${text}\n${report(null).trimEnd()}`);
-    }
-    const move = isAgain ? tables.moveOnceMore : tables.move;
-    await ended(into, await move(source, { directory: into, folder: null, now, kind, remarks }));
+    await migrateTables(source, { into, isAgain, folder: null, kind, remarks });
   } finally {
     source.close();
   }
+}
+
+async function migrateFirebase(
+  places: FirebasePlaces,
+  { into, isAgain }: { into: string | undefined; isAgain: boolean },
+): Promise<void> {
+  const remarks = createRemarks();
+  const { openFirebase } = await import("./firebase/source.ts");
+  const { source, accounts } = openFirebase(places, remarks);
+  const kind = { name: "Firebase", from: "an export of Firebase", hasAccounts: true, hasRules: false, accounts };
+  await migrateTables(source, { into, isAgain, folder: places.files, kind, remarks });
+}
+
+/** Moves tables, which are those of PostgreSQL or in their form. */
+async function migrateTables(
+  source: PgSource,
+  {
+    into,
+    isAgain,
+    folder,
+    kind,
+    remarks,
+  }: { into: string | undefined; isAgain: boolean; folder: string | null; kind: Kind; remarks: Remarks },
+): Promise<void> {
+  // Loaded here: PocketBase needs none of it.
+  const tables = await import("./supabase/move.ts");
+  const now = systemClock.now();
+  if (into === undefined) {
+    const { text, report } = tables.planMove(source, now, kind, remarks);
+    return printAnswer(`${text}\n${report(null).trimEnd()}`);
+  }
+  const move = isAgain ? tables.moveOnceMore : tables.move;
+  await ended(into, await move(source, { directory: into, folder, now, kind, remarks }));
 }
 
 /** Says where to go on. Errors: CommandError where something differs. */

@@ -6,13 +6,23 @@ export function tableNames(sources: readonly { id: string; name: string }[], rem
   const taken = new Set(sources.map(({ name }) => name.toLowerCase()));
   const names = new Map<string, string>();
   for (const { id, name } of sources) {
-    let chosen = name;
-    while (tableNameProblem(chosen) !== null || (chosen !== name && taken.has(chosen.toLowerCase()))) {
-      chosen = chosen === name ? `${name.slice(0, 56)}_table` : `${chosen}_`;
-    }
+    const chosen = freeName(name, (one) => one !== name && taken.has(one.toLowerCase()));
     taken.add(chosen.toLowerCase());
-    if (chosen !== name) remarks.look(name, `is called ${chosen} here, as its name is reserved`);
+    if (chosen !== name) remarks.look(name, `is called ${chosen} here, as its name is none that a table has here`);
     names.set(id, chosen);
   }
   return names;
+}
+
+function freeName(name: string, isTaken: (name: string) => boolean): string {
+  const word = name
+    .replace(/\W+/g, "_")
+    .replace(/^(?![A-Za-z])/, "t_")
+    .slice(0, 50);
+  for (let count = 1; ; count += 1) {
+    const wanted = [name, word, `${word}_table`, `${word}_${count}`].find(
+      (one) => tableNameProblem(one) === null && !isTaken(one),
+    );
+    if (wanted !== undefined) return wanted;
+  }
 }

@@ -7,6 +7,7 @@ import { type Client, openClient } from "../../transfer/client.ts";
 import type { Contents } from "../again/contents.ts";
 import { type Account, compareAccounts, importAccounts, withClient } from "../load/accounts.ts";
 import { type Comparison, createRecordsHash, hashOf, pathOf, recordsOf } from "../load/comparison.ts";
+import { tellSlowHashes } from "../load/slow-hashes.ts";
 import type { Remarks } from "../remarks.ts";
 import { sourceTables } from "./contents.ts";
 import type { MovedField } from "./fields.ts";
@@ -39,6 +40,7 @@ export async function loadAll(parts: {
   const open = (): Promise<Client> => openClient({ config, data });
 
   const accounts = await withClient(open, (client) => importAccounts(client, parts.accounts, remarks));
+  await tellSlowHashes(accounts, remarks);
   const taken = new Set(accounts.map(({ id }) => id));
   const conversion = createConversion(source, movedIds(source, plan, taken, remarks));
   writeRecords(file, tables, { plan, conversion });

@@ -11,10 +11,11 @@ import { type BucketFile, placeOf } from "../again/bucket-files.ts";
 import { againReport } from "../again/report.ts";
 import { compareAccounts, importAccounts, withClient } from "../load/accounts.ts";
 import { type Comparison, hashOf, recordsOf } from "../load/comparison.ts";
+import { tellSlowHashes } from "../load/slow-hashes.ts";
 import { inserter, required, writeToFile } from "../load/write.ts";
 import { createRemarks, type Remarks } from "../remarks.ts";
 import { compared, isSame, section } from "../report.ts";
-import { accountsOf } from "./accounts.ts";
+import { accountsOf, type MovedAccounts } from "./accounts.ts";
 import { bucketsOf, filesOf, type MovedBucket } from "./buckets.ts";
 import { configText } from "./config.ts";
 import { sourceTables } from "./contents.ts";
@@ -33,15 +34,18 @@ export interface Kind {
   name: string;
   /** In the head of the config. */
   from: string;
-  /** Whether it has accounts, with rights of roles. */
   hasAccounts: boolean;
+  /** Whether it has rules, with rights of roles. */
+  hasRules: boolean;
+  /** Accounts that are not in tables. */
+  accounts?: MovedAccounts;
 }
 
-export const SUPABASE: Kind = { name: "Supabase", from: "a Supabase dump", hasAccounts: true };
+export const SUPABASE: Kind = { name: "Supabase", from: "a Supabase dump", hasAccounts: true, hasRules: true };
 
 /** Plans the move of a source. Nothing is written. */
 export function planMove(source: PgSource, now: number, kind: Kind, remarks: Remarks = createRemarks()) {
-  const moved = accountsOf(source, now, remarks);
+  const moved = kind.accounts ?? accountsOf(source, now, remarks);
   const movable = new Set(moved.accounts.map(({ id }) => id));
   const plan = planOf(source, movable, remarks);
   const translation = new Translation(plan, remarks);
@@ -53,7 +57,7 @@ export function planMove(source: PgSource, now: number, kind: Kind, remarks: Rem
   if (providers.length > 0) {
     remarks.look("auth.oauth", `the secrets of ${providers.join(", ")} are not in a dump: fill them in in .env`);
   }
-  if (hasAccounts && !source.tables.some(({ schema, grants }) => schema === "public" && grants.length > 0)) {
+  if (kind.hasRules && !source.tables.some(({ schema, grants }) => schema === "public" && grants.length > 0)) {
     remarks.look("public", "the dump has no rights of roles, so nobody has one here: make it without --no-privileges");
   }
   const report = (comparisons: readonly Comparison[] | null): string => reportText(plan, comparisons, remarks, kind);
@@ -72,7 +76,7 @@ function reportText(
   { tables }: MovePlan,
   comparisons: readonly Comparison[] | null,
   remarks: Remarks,
-  { name: from, hasAccounts }: Kind,
+  { name: from, hasAccounts, hasRules }: Kind,
 ): string {
   const rows = tables.map(({ name, rows: count }) => `| ${name} | ${count} |`);
   const planned = ["## What there is", "", "| table | records |", "|---|---|", ...rows].join("\n");
@@ -80,7 +84,11 @@ function reportText(
     `# Moved from ${from}`,
     comparisons === null ? planned : compared(comparisons),
     ...section("Not moved", remarks.notMoved),
-    ...section("What to look at", [...remarks.toLookAt, ...(hasAccounts ? ALWAYS : WITHOUT_RULES)]),
+    ...section("What to look at", [
+      ...remarks.toLookAt,
+      ...(hasAccounts ? ALWAYS : []),
+      ...(hasRules ? [] : WITHOUT_RULES),
+    ]),
   ];
   return `${sections.join("\n\n")}\n`;
 }
@@ -100,7 +108,6 @@ const WITHOUT_RULES = [
     place: "rules",
     text: "there are none, so service keys alone read and write: say in each table's `access` who may",
   },
-  { place: "auth", text: "sign-up is off: leave `signup` out to let everybody sign up" },
 ];
 
 export interface Moving {
@@ -138,6 +145,7 @@ export async function move(
   const open = (): Promise<Client> => openClient({ config, data });
   const tables = (await loadConfig(config, platformModule)).config.databases?.["shared"]?.tables ?? {};
   const accounts = await withClient(open, (client) => importAccounts(client, moved.accounts, remarks));
+  await tellSlowHashes(accounts, remarks);
   const taken = new Set(accounts.map(({ id }) => id));
   const conversion = new Conversion(source, (table, id) => table !== plan.users || taken.has(id));
   writeToFile(join(data, "databases", "shared.db"), tables, (sqlite, models) => {
