@@ -17,14 +17,25 @@ export interface SourceChange {
  * the command that runs them. Errors: a text is not there, or more than once.
  */
 export function changedSource(changes: readonly SourceChange[]): string[] {
+  const directory = copiedSource(COPIED);
+  changeSource(directory, changes);
+  return [process.execPath, "--no-env-file", join(directory, "src/main.ts")];
+}
+
+/** Copies these files and folders of the repository, with the packages that it has installed. Returns the copy's directory. */
+export function copiedSource(names: readonly string[]): string {
   const directory = temporaryDirectory();
-  for (const name of COPIED) cpSync(join(ROOT, name), join(directory, name), { recursive: true });
+  for (const name of names) cpSync(join(ROOT, name), join(directory, name), { recursive: true });
   symlinkSync(join(ROOT, "node_modules"), join(directory, "node_modules"));
+  return directory;
+}
+
+/** Changes files of a copy. Errors: a text is not there, or more than once. */
+export function changeSource(directory: string, changes: readonly SourceChange[]): void {
   for (const { file, from, to } of changes) {
     const path = join(directory, file);
     const parts = readFileSync(path, "utf8").split(from);
     if (parts.length !== 2) throw new Error(`${file} has the text ${parts.length - 1} times: ${from}`);
     writeFileSync(path, parts.join(to));
   }
-  return [process.execPath, "--no-env-file", join(directory, "src/main.ts")];
 }

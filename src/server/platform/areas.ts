@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { roomsLayout } from "../../../schema/migrations/index.ts";
+import { noteRevocation } from "../../kernel/answer-gate.ts";
 import { VERSION } from "../../kernel/version.ts";
 import { createServiceKeys, type ServiceKeys } from "../access/keys/service-keys.ts";
 import { SERVER } from "../access/principal.ts";
@@ -485,6 +486,11 @@ export async function openAreas(
   };
   // AREAS has the keys of Areas, as its type says.
   for (const name of Object.keys(AREAS) as (keyof Areas)[]) await open(name);
+  if (base.gate !== null) {
+    // Whoever takes a right away is answered when no node uses it any more.
+    areas.auth.sessions.onEnd(noteRevocation);
+    areas.auth.sessions.onUserChange(noteRevocation);
+  }
   await areas.jobs.start();
   return { areas, app };
 }

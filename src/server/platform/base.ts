@@ -162,6 +162,7 @@ function behindOthers(gate: AnswerGate, settled: () => Promise<void> | null): An
       const others = settled();
       return others === null ? gate.wait() : others.then(() => gate.wait() ?? undefined);
     },
+    everywhere: () => gate.everywhere(),
   };
 }
 

@@ -1,4 +1,4 @@
-import type { AnswerGate } from "../../kernel/answer-gate.ts";
+import { type AnswerGate, answering, type HeldAnswer } from "../../kernel/answer-gate.ts";
 import { isPromise } from "../../kernel/maybe-promise.ts";
 import type { AppAccess } from "../config/app/index.ts";
 
@@ -12,8 +12,8 @@ export function gatedApp(app: AppAccess, gate: AnswerGate): AppAccess {
 }
 
 function gated(access: object, gate: AnswerGate): object {
-  const of = (value: unknown): unknown => {
-    if (isPromise(value)) return whenItMay(value, gate);
+  const of = (value: unknown, answer: HeldAnswer): unknown => {
+    if (isPromise(value)) return whenItMay(value, answer, gate);
     return typeof value === "object" && value !== null ? gated(value, gate) : value;
   };
   // Not of `access` itself, which is frozen: a proxy may not give anything else for its members.
@@ -22,9 +22,14 @@ function gated(access: object, gate: AnswerGate): object {
     {
       get: (_, name) => {
         const member: unknown = Reflect.get(access, name, access);
-        return typeof member === "function"
-          ? (...args: readonly unknown[]) => of(Reflect.apply(member, access, args))
-          : of(member);
+        if (typeof member !== "function") return of(member, { hasRevoked: false });
+        return (...args: readonly unknown[]) => {
+          const answer: HeldAnswer = { hasRevoked: false };
+          return of(
+            answering(answer, () => Reflect.apply(member, access, args)),
+            answer,
+          );
+        };
       },
       has: (_, name) => Reflect.has(access, name),
       ownKeys: () => [],
@@ -33,10 +38,11 @@ function gated(access: object, gate: AnswerGate): object {
   );
 }
 
-async function whenItMay<T>(promise: PromiseLike<T>, gate: AnswerGate): Promise<T> {
+async function whenItMay<T>(promise: PromiseLike<T>, answer: HeldAnswer, gate: AnswerGate): Promise<T> {
   try {
     return await promise;
   } finally {
     await gate.wait();
+    if (answer.hasRevoked) await gate.everywhere();
   }
 }

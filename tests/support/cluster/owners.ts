@@ -65,7 +65,7 @@ export async function startOwner({
     member: started.member,
     dataDirectory,
     logged: options.logged ?? (() => null),
-    nowMs: () => performance.now(),
+    nowMs: () => performance.now() * (options.speed ?? 1),
     onFailed: (cause) => void failures.push(cause),
   });
   const { gate: ownGate } = owner;
@@ -79,6 +79,7 @@ export async function startOwner({
       if (wait !== null) heldCount += 1;
       return wait;
     },
+    everywhere: () => ownGate.everywhere(),
   };
   const platform = await createPlatform(config, {
     dataDirectory,

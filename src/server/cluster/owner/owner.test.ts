@@ -1,13 +1,16 @@
 /** Tests of a server that owns the files of a cluster, on a real PostgreSQL. */
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { entriesOf, expectSameFiles, filesOfLog, loggedOf } from "../../../../tests/support/cluster/log-files.ts";
+import { startMember } from "../../../../tests/support/cluster/members.ts";
 import { startOwner, type TestOwner, type TestOwnerOptions } from "../../../../tests/support/cluster/owners.ts";
 import { TestPostgres } from "../../../../tests/support/cluster/postgres.ts";
+import { cuttingProxy } from "../../../../tests/support/cutting-proxy.ts";
 import { openSocket } from "../../../../tests/support/socket.ts";
 import { until } from "../../../../tests/support/until.ts";
 import type { PlatformConfig } from "../../config/types.ts";
 import { outgoingFetch } from "../../http/outgoing/call.ts";
 import { decodeContent } from "../entries/content.ts";
+import { askLog } from "../postgres/log-channel.ts";
 import { makeSchema } from "../postgres/schema.ts";
 
 const CONFIG = {
@@ -82,6 +85,13 @@ async function holdAppends(): Promise<(change?: string) => Promise<void>> {
     await connection.run("COMMIT");
     connection.close();
   };
+}
+
+async function nodesOf() {
+  const connection = await postgres.connect();
+  const answer = await askLog(connection, { kind: "look", position: 0 });
+  connection.close();
+  return answer;
 }
 
 /** Whether a promise has settled, without waiting for it. */
@@ -208,6 +218,55 @@ test("[CLU42] nothing is answered when the lease is over, although nothing is un
   expect((await fetch(`${url}/api/health`)).status).toBe(503);
   await postgres.run();
   await until("it is trusted again", async () => (await service.get(NOTES)).status === 200);
+}, 60_000);
+
+test("[CLU45] who takes a right away is answered when no other node uses it any more", async () => {
+  const owner = await owning(CONFIG, { speed: 4 });
+  const { service, url } = owner;
+  const { app } = owner.platform;
+  const proxy = await cuttingProxy(() => postgres.url);
+  const other = startMember({
+    postgres: `postgres://postgres@127.0.0.1:${new URL(proxy.url).port}/postgres`,
+    node: "other",
+    speed: 4,
+  });
+  const { member } = other;
+  await until("the other answers, too", () => member.position > 0 && member.mayAnswer(member.position));
+  const user = { email: "one@example.com", password: "correct horse battery", role: "user" };
+  expect((await service.post("/api/auth/admin/users", user)).status).toBe(201);
+  const created = await service.post<{ user: { id: string } }>("/api/auth/admin/users", {
+    ...user,
+    email: "two@example.com",
+  });
+  const signIn = async () => {
+    const { email, password } = user;
+    const { body } = await service.post<{ accessToken: string }>("/api/auth/signin", { email, password });
+    return body.accessToken;
+  };
+  const [token, second] = [await signIn(), await signIn()];
+  const signOut = (of: string) =>
+    fetch(`${url}/api/auth/signout`, { method: "POST", headers: { authorization: `Bearer ${of}` } });
+  // The other node says that it has applied it.
+  const answered = await signOut(token);
+  expect(answered.status).toBe(200);
+  const { nodes } = await nodesOf();
+  expect(nodes.find(({ node }) => node === "other")?.applied).toBeGreaterThanOrEqual(1);
+  expect(member.position).toBeGreaterThanOrEqual(nodes.find(({ node }) => node === "other")?.applied ?? Number.NaN);
+  // Now it hangs: it is asked for nothing, and answers as before while it trusts its lease.
+  proxy.freeze(true);
+  const position = owner.started.member.position;
+  const held = [watch(signOut(second)), watch(app.users.update(created.body.user.id, { role: "admin" }))];
+  await until("they are acknowledged", () => (owner.started.member.announcement?.position ?? 0) >= position + 2);
+  const others = await service.post(NOTES, { title: "other", body: "" });
+  expect(others.status).toBe(201);
+  await until("the other has no lease any more", () => {
+    if (!member.mayAnswer(member.position)) return true;
+    expect(held.map(({ isSettled }) => isSettled)).toEqual([false, false]);
+    return false;
+  });
+  await Promise.all(held.map(({ promise }) => promise));
+  other.stop();
+  await proxy.stop();
 }, 60_000);
 
 test("[CLU41] a write of unknown outcome is done once, when it is sent again with its key", async () => {

@@ -5,7 +5,7 @@ import type { CommitCapture } from "../../db/index.ts";
 import { type DurabilityErrors, DurabilityRefused } from "../../db/writer/durability.ts";
 import type { LogRow } from "../protocol/statements.ts";
 import { CapturedFiles, type LoggedFile } from "./captured-files.ts";
-import { WAIT_MAX_MS } from "./limits.ts";
+import { EVERYWHERE_MAX_MS, WAIT_MAX_MS } from "./limits.ts";
 import { Waits } from "./waits.ts";
 
 /** A member of the cluster as its owner sees it. */
@@ -15,6 +15,9 @@ export interface OwnerMember {
   readonly announcement: { position: number } | null;
   mayAnswer(position: number): boolean;
   commit(row: LogRow): number | null;
+  isEverywhere(position: number, sinceMs: number): boolean;
+  /** Asks PostgreSQL at once how far the others are. */
+  hasten?(): void;
 }
 
 export interface OwnerOptions {
@@ -39,6 +42,8 @@ export class ClusterOwner {
   readonly #files: CapturedFiles;
   readonly #writes = new Waits();
   readonly #answers = new Waits();
+  /** What waits until no node uses what was taken away before. */
+  readonly #revocations = new Waits();
   #failure: Error | null = null;
   #hasLost = false;
 
@@ -62,6 +67,7 @@ export class ClusterOwner {
         return member.position;
       },
       wait: () => this.#wait(),
+      everywhere: () => this.#everywhere(),
     };
   }
 
@@ -78,13 +84,15 @@ export class ClusterOwner {
       this.end(new Error("Another node has taken the group"));
       return;
     }
-    if (this.#writes.isEmpty && this.#answers.isEmpty) return;
+    if (this.#writes.isEmpty && this.#answers.isEmpty && this.#revocations.isEmpty) return;
     const acknowledged = member.announcement?.position ?? -1;
     this.#writes.settle((position) => position <= acknowledged);
     this.#answers.settle((position) => member.mayAnswer(position));
     const beforeMs = nowMs() - WAIT_MAX_MS;
     this.#writes.remind(beforeMs);
     this.#answers.remind(beforeMs);
+    this.#revocations.settle((position, sinceMs) => position <= acknowledged && member.isEverywhere(position, sinceMs));
+    this.#revocations.remind(nowMs() - EVERYWHERE_MAX_MS);
   }
 
   /** Ends it: nothing more is committed, and what waits fails. For the end of ownership, and where the log cannot be reached in a stop. */
@@ -93,6 +101,7 @@ export class ClusterOwner {
     this.#failure = cause;
     this.#writes.fail(new DurabilityRefused(refusals()));
     this.#answers.fail(clusterRefusal("no_owner", cause));
+    this.#revocations.fail(clusterRefusal("unknown_outcome", cause));
     this.#options.onFailed(cause);
   }
 
@@ -128,19 +137,35 @@ export class ClusterOwner {
   }
 
   #wait(): Promise<void> | null {
-    const { member, nowMs } = this.#options;
+    const { member } = this.#options;
     if (this.#failure !== null || !member.isOwner) return Promise.reject(clusterRefusal("no_owner", this.#failure));
     const { position } = member;
     if (member.mayAnswer(position)) return null;
     // Nothing has moved for so long that whoever asks now would wait in vain.
     if (this.#writes.isLate) return Promise.reject(clusterRefusal("stale"));
+    return this.#waitIn(this.#answers, position, clusterRefusal("stale"));
+  }
+
+  #everywhere(): Promise<void> {
+    const { member } = this.#options;
+    if (this.#failure !== null || !member.isOwner)
+      return Promise.reject(clusterRefusal("unknown_outcome", this.#failure));
+    // It was acknowledged before this call: nodes that have joined since follow the log from behind it.
+    const position = member.announcement?.position ?? member.position;
+    const applied = this.#waitIn(this.#revocations, position, clusterRefusal("unknown_outcome"));
+    member.hasten?.();
+    return applied;
+  }
+
+  #waitIn(waits: Waits, position: number, tooLate: Error): Promise<void> {
+    const sinceMs = this.#options.nowMs();
     return new Promise((resolve, reject) => {
-      this.#answers.add({
+      waits.add({
         position,
-        sinceMs: nowMs(),
+        sinceMs,
         ended: (error) => (error === null ? resolve() : reject(error)),
         late() {
-          reject(clusterRefusal("stale"));
+          reject(tooLate);
           return false;
         },
       });

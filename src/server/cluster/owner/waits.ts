@@ -31,10 +31,10 @@ export class Waits {
   }
 
   /** Ends those whose position has been reached. */
-  settle(isReached: (position: number) => boolean): void {
+  settle(isReached: (position: number, sinceMs: Millis) => boolean): void {
     let count = 0;
-    for (const { position } of this.#waits) {
-      if (!isReached(position)) break;
+    for (const { position, sinceMs } of this.#waits) {
+      if (!isReached(position, sinceMs)) break;
       count += 1;
     }
     if (count === 0) return;

@@ -1,4 +1,4 @@
-import type { AnswerGate } from "../../../kernel/answer-gate.ts";
+import { type AnswerGate, answering, type HeldAnswer } from "../../../kernel/answer-gate.ts";
 import { AppError, clusterRefusal } from "../../../kernel/errors.ts";
 import { chain, type MaybePromise } from "../../../kernel/maybe-promise.ts";
 
@@ -8,17 +8,22 @@ const READING: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS"]);
 
 export type Answering<Asked extends Request = Request> = (request: Asked) => MaybePromise<Response>;
 
-/** Returns a handler whose answers leave when the gate lets them; without a gate, the handler itself. [CLU42] */
+/**
+ * Returns a handler whose answers leave when the gate lets them, and those that have taken a right away when no node uses it any more;
+ * without a gate, the handler itself. [CLU42] [CLU45]
+ */
 export function leaving<Asked extends Request>(
   handle: Answering<Asked>,
   { gate, failure }: { gate: AnswerGate | null; failure: (cause: unknown, request: Request) => Response },
 ): Answering<Asked> {
   if (gate === null) return handle;
-  return (request) =>
-    chain(handle(request), (response) => {
+  return (request) => {
+    const answer: HeldAnswer = { hasRevoked: false };
+    return chain(answering(answer, handle, request), (response) => {
       const wait = SILENT.has(response.status) ? null : gate.wait();
-      if (wait === null) return response;
-      return wait.then(
+      if (wait === null && !answer.hasRevoked) return response;
+      const left = (wait ?? Promise.resolve()).then(() => (answer.hasRevoked ? gate.everywhere() : undefined));
+      return left.then(
         () => response,
         (cause: unknown) => {
           void response.body?.cancel().catch(() => {});
@@ -26,6 +31,7 @@ export function leaving<Asked extends Request>(
         },
       );
     });
+  };
 }
 
 /** A request that may have changed something is not told that it has not. */
