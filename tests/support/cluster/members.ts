@@ -25,6 +25,8 @@ export interface TestMember {
   /** Entries that it has applied as a follower. */
   readonly applied: LogEntry[];
   setAsideCount: number;
+  /** Added to its wall clock, as when its machine was suspended for so long. */
+  suspendedMs: number;
   stop(): void;
 }
 
@@ -51,7 +53,7 @@ export function startMember({ postgres, node, speed = 1, events, ...options }: T
     files,
     events: { owns() {}, progressed() {}, alarm() {}, weak() {}, failed() {}, ...events },
     clock: { after: (delayMs, run) => systemClock.after(delayMs / speed, run) },
-    now: () => ({ monotonicMs: performance.now() * speed, wallMs: Date.now() * speed }),
+    now: () => ({ monotonicMs: performance.now() * speed, wallMs: Date.now() * speed + started.suspendedMs }),
     nonce: () => crypto.randomUUID(),
   });
   const started: TestMember = {
@@ -59,6 +61,7 @@ export function startMember({ postgres, node, speed = 1, events, ...options }: T
     directory,
     applied,
     setAsideCount: 0,
+    suspendedMs: 0,
     stop() {
       member.stop();
       noted.close();

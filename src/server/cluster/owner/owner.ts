@@ -42,7 +42,7 @@ export class ClusterOwner {
   readonly #files: CapturedFiles;
   readonly #writes = new Waits();
   readonly #answers = new Waits();
-  /** What waits until no node uses what was taken away before. */
+  /** Revocations, which wait until no node uses what they have taken away. */
   readonly #revocations = new Waits();
   #failure: Error | null = null;
   #hasLost = false;
