@@ -24,6 +24,7 @@ import { stalls } from "./sections/stalls.ts";
 import { storage } from "./sections/storage.ts";
 import { tables } from "./sections/tables.ts";
 import { tls } from "./sections/tls.ts";
+import { workers } from "./sections/workers.ts";
 import { executableToMeasure } from "./support/executable.ts";
 import { busyNote, sectionText, withSection } from "./support/report.ts";
 import type { Bench, Section } from "./support/section.ts";
@@ -38,6 +39,7 @@ const SECTIONS: readonly Section[] = [
   relatedRecords,
   largeTables,
   lists,
+  workers,
   rules,
   relations,
   productData,

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import type { JsonObject } from "../../../src/kernel/json/json.ts";
 import { type SignedIn, signIn, type TestPlatform, type TestSocket, testPlatform, until } from "../../support/index.ts";
 import { connect, subscribe } from "../../ws/realtime/realtime-support.ts";
 
@@ -15,11 +16,10 @@ const CONFIG = `{ server: { workers: 2 }, databases: { shared: { tables: {
   notes: { schema: { n: { type: "integer" } }, access: { read: (auth) => auth !== null, insert: true } },
 } } }, realtime: { messageRate: 10_000 } }`;
 
-interface Change {
+interface Change extends JsonObject {
   type: string;
-  docId?: string;
-  seq?: number;
-  resync?: boolean;
+  docId: string;
+  seq: number;
 }
 
 let platform: TestPlatform;
@@ -54,17 +54,17 @@ test("[WK24] sockets of all processes get every change once, in the order of the
   for (let n = 0; n < WRITES; n += 20) {
     for (const id of await Promise.all(Array.from({ length: 20 }, (_, index) => write(n + index)))) written.add(id);
   }
-  let order: (string | undefined)[] | null = null;
+  let order: string[] | null = null;
   for (const socket of sockets) {
     await until("all changes are there", () => socket.pending.length === WRITES);
     const changes = await Promise.all(Array.from({ length: WRITES }, () => socket.next<Change>()));
-    const seqs = changes.map(({ seq }) => seq ?? 0);
+    const seqs = changes.map(({ seq }) => seq);
     expect(seqs).toEqual(seqs.toSorted((one, other) => one - other));
     const ids = changes.map(({ docId }) => docId);
     order ??= ids;
     expect(ids).toEqual(order);
   }
-  expect(new Set(order)).toEqual(written as Set<string | undefined>);
+  expect(new Set(order)).toEqual(written);
   await Promise.all(sockets.map((socket) => socket.close()));
 }, 60_000);
 
@@ -80,7 +80,7 @@ test("[WK24] a session that has ended gets nothing that is written after that is
     expect(ended).toBe(200);
     for (const socket of sockets) {
       expect((await socket.closed).code).toBe(4003);
-      const ids = socket.pending.map((message) => (message as Change).docId);
+      const ids = socket.pending.map((message) => message["docId"]);
       expect(ids).toContain(before);
       expect(ids).not.toContain(after);
     }
@@ -110,9 +110,9 @@ test("[WK24] [WK40] a killed worker costs its own sockets, which go on with sinc
       continue;
     }
     const again = await connect(platform, user);
-    again.send({ type: "subscribe", channel: CHANNEL, since: change.seq ?? 0 });
+    again.send({ type: "subscribe", channel: CHANNEL, since: change.seq });
     const subscribed = await again.next<Change>();
-    expect([subscribed.type, subscribed.resync]).toEqual(["subscribed", undefined]);
+    expect([subscribed.type, subscribed["resync"]]).toEqual(["subscribed", undefined]);
     expect((await again.next<Change>()).docId).toBe(missed);
     await again.close();
   }
