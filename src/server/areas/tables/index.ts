@@ -5,16 +5,13 @@ import { Scheduler } from "../../../kernel/time/scheduler.ts";
 import type { AccountMembers, AccountRecords } from "../../access/account-records.ts";
 import type { Account } from "../../access/accounts.ts";
 import type { ServiceKeys } from "../../access/keys/service-keys.ts";
-import type { Lookups } from "../../access/lookups/lookups.ts";
 import { type Principal, SERVER } from "../../access/principal.ts";
 import type { Principals } from "../../access/principals.ts";
-import type { FileReferences, RecordFiles } from "../../access/record-files.ts";
-import type { TableDoor } from "../../access/table-door.ts";
+import type { RecordFiles } from "../../access/record-files.ts";
 import type { AppAccess, DatabaseAccessor, ServerDatabaseAccessor } from "../../config/app/index.ts";
 import type { UsersPlace } from "../../config/sections/users-table.ts";
 import type { NamespaceConfig } from "../../config/types.ts";
 import type { DatabaseFile, RecordChange, StorageEngine } from "../../db/index.ts";
-import type { Endpoint } from "../../http/endpoint.ts";
 import { createDatabaseAccessor } from "./accessor.ts";
 import { type DescribedTables, describeTables } from "./endpoints/document.ts";
 import { tableEndpoints, transactionEndpoints } from "./endpoints/endpoints.ts";
@@ -24,7 +21,7 @@ import { sizeEndpoints } from "./endpoints/size-endpoints.ts";
 import { trialEndpoints } from "./endpoints/trial-endpoints.ts";
 import { createFileReferences } from "./files/references.ts";
 import { type FileAddress, type StoredTables, storedTables } from "./query/sources.ts";
-import { createSubjectFilters, type SubjectFilters } from "./query/subject-filters.ts";
+import { createSubjectFilters } from "./query/subject-filters.ts";
 import { type ExportedRecord, exportedRecords } from "./records/exported.ts";
 import { type Course, countFarReferrers, farReferringPlaces, tableIn } from "./records/far-referrers.ts";
 import {
@@ -42,45 +39,7 @@ import { createFollowers } from "./tombstones/followers.ts";
 import type { PrepareJob } from "./transactions/handle.ts";
 import { createTrials } from "./trial/trial.ts";
 
-export interface TablesArea {
-  endpoints: readonly Endpoint[];
-  /** Returns the declared tables for the OpenAPI document. */
-  describe(): DescribedTables;
-  /**
-   * Returns `app.db(…)` for the server itself or a user. Errors, at the first use: 404 when the namespace or table is not
-   * declared.
-   */
-  accessor(principal: Principal, namespace: string, instanceId?: string): DatabaseAccessor;
-  /** Returns `app.db(…)` for the server itself, with the instances of the namespace. */
-  serverAccessor(namespace: string, instanceId?: string): ServerDatabaseAccessor;
-  /** Rights and filters for realtime. */
-  readonly door: TableDoor;
-  /** Filters of triggers and webhooks. */
-  readonly filters: SubjectFilters;
-  /** Returns the file of a declared static namespace, or of an instance; null when it does not exist. */
-  file(namespace: string, instanceId: string | null): DatabaseFile | null;
-  /** Returns the file of a namespace or an instance, and the tables that are stored in it. Errors: 404. */
-  stored(address: FileAddress): StoredTables;
-  /** The instances, to be restored. */
-  readonly tenants: ReturnType<typeof createTenants>;
-  /** Looks up which files records have. */
-  readonly fileReferences: FileReferences;
-  /** Returns the records of the accounts, in the table of users. */
-  accountRecords(users: UsersPlace): AccountRecords;
-  /** Yields the records of a user's export, as far as the caller may read them. Ends with the signal's reason. */
-  exportedRecords(
-    users: UsersPlace,
-    principal: Principal,
-    userId: string,
-    signal: AbortSignal,
-  ): AsyncIterable<ExportedRecord>;
-  /** Lookups for the context of other areas' rules. */
-  readonly lookups: Lookups;
-  /** Ends references to records that were deleted in other files, before anything is answered, and goes on with that. */
-  begin(): Promise<void>;
-  /** Waits for the hooks after writes. The engine closes the files. */
-  stop(): Promise<void>;
-}
+export type TablesArea = ReturnType<typeof createTablesArea>;
 
 /** Opens the declared namespaces. Errors: a declaration that would lose data; a file that cannot be opened. */
 export function createTablesArea(deps: {
@@ -120,7 +79,7 @@ export function createTablesArea(deps: {
   secret: string;
   /** Origin of signed urls; null: the address that the request was sent to. */
   publicUrl: string | null;
-}): TablesArea {
+}) {
   const namespaces = openNamespaces({
     ...deps,
     catchUp: (namespace, file) => followers.opened(namespace, file),
@@ -150,25 +109,38 @@ export function createTablesArea(deps: {
       ...referrerEndpoints(service.countReferrers),
       ...trialEndpoints(createTrials({ ...deps, namespaces }), deps.account),
     ],
-    describe: () => describeTables(namespaces, service),
-    accessor: (principal, namespace, instanceId) =>
+    /** Returns the declared tables for the OpenAPI document. */
+    describe: (): DescribedTables => describeTables(namespaces, service),
+    /**
+     * Returns `app.db(…)` for the server itself or a user. Errors, at the first use: 404 when the namespace or table is not
+     * declared.
+     */
+    accessor: (principal: Principal, namespace: string, instanceId?: string): DatabaseAccessor =>
       createDatabaseAccessor(service, principal, namespace, instanceId ?? null),
-    serverAccessor: (namespace, instanceId) => ({
+    /** Returns `app.db(…)` for the server itself, with the instances of the namespace. */
+    serverAccessor: (namespace: string, instanceId?: string): ServerDatabaseAccessor => ({
       ...createDatabaseAccessor(service, SERVER, namespace, instanceId ?? null),
       instances: instances(namespace),
     }),
+    /** Rights and filters for realtime. */
     door: service.door,
+    /** Filters of triggers and webhooks. */
     filters: createSubjectFilters(namespaces),
-    file(name, instanceId) {
+    /** Returns the file of a declared static namespace, or of an instance; null when it does not exist. */
+    file(name: string, instanceId: string | null): DatabaseFile | null {
       const namespace = namespaces.get(name);
       if (namespace === undefined) return null;
       if (namespace.kind === "static") return namespace.file;
       return instanceId === null ? null : namespace.instances.get(instanceId, { create: false });
     },
-    stored: (address) => storedTables(namespaces, address),
+    /** Returns the file of a namespace or an instance, and the tables that are stored in it. Errors: 404. */
+    stored: (address: FileAddress): StoredTables => storedTables(namespaces, address),
+    /** The instances, to be restored. */
     tenants: createTenants(namespaces),
+    /** Looks up which files records have. */
     fileReferences: createFileReferences(namespaces),
-    accountRecords(place) {
+    /** Returns the records of the accounts, in the table of users. */
+    accountRecords(place: UsersPlace): AccountRecords {
       const users = usersIn(place);
       return createAccountRecords({
         ...users,
@@ -179,15 +151,24 @@ export function createTablesArea(deps: {
         },
       });
     },
-    exportedRecords(place, principal, userId, signal) {
+    /** Yields the records of a user's export, as far as the caller may read them. Ends with the signal's reason. */
+    exportedRecords(
+      place: UsersPlace,
+      principal: Principal,
+      userId: string,
+      signal: AbortSignal,
+    ): AsyncIterable<ExportedRecord> {
       const { users: target, file, tableOf } = usersIn(place);
       const own = { namespace: place.namespace, instanceId: null, target, file, tableOf, ready: () => file.ready() };
       const others = (course: Course) => farPlaces({ table: target, id: userId }, course);
       return exportedRecords({ service, own, others }, principal, userId, signal);
     },
+    /** Lookups for the context of other areas' rules. */
     lookups: service.lookups,
-    begin: () => followers.start(),
-    async stop() {
+    /** Ends references to records that were deleted in other files, before anything is answered, and goes on with that. */
+    begin: (): Promise<void> => followers.start(),
+    /** Waits for the hooks after writes. The engine closes the files. */
+    async stop(): Promise<void> {
       await followers.stop();
       await service.stop();
     },

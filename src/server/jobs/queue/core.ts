@@ -19,7 +19,7 @@ import {
   SWEEP_STEP_BYTES,
   SWEEP_STEP_JOBS,
 } from "../limits.ts";
-import { DONE, type EnqueueOptions, FAILED, type PassedJob, type Queue } from "../types.ts";
+import { DONE, type EnqueueOptions, FAILED, type Queue } from "../types.ts";
 import { Dispatcher } from "./dispatcher.ts";
 import { createEnqueuing } from "./enqueuing.ts";
 import { createJobSealing, dataText, dueTime, type NewJob, requireKey } from "./entry.ts";
@@ -42,22 +42,9 @@ export interface QueueCoreDeps {
 }
 
 /** The queue with its file, for the other parts of this folder. */
-export interface QueueCore {
-  readonly queue: Queue;
-  /** See `JobsArea.pass`. */
-  pass(jobs: readonly PassedJob[]): Promise<void>;
-  readonly dispatcher: Dispatcher;
-  /** Opens jobs.db, or creates it. */
-  open(): JobStore;
-  /** Returns the open jobs.db; null: there is none, or nothing has needed it yet. */
-  opened(): JobStore | null;
-  /** Returns `opened()`, and opens a file that exists. */
-  existing(): JobStore | null;
-  start(): void;
-  stop(): Promise<void>;
-}
+export type QueueCore = ReturnType<typeof createQueueCore>;
 
-export function createQueueCore(deps: QueueCoreDeps): QueueCore {
+export function createQueueCore(deps: QueueCoreDeps) {
   const { engine, clock, ids, logger, isDrill } = deps;
   const path = join(deps.dataDirectory, "jobs.db");
   const sealing = createJobSealing(deps.secrets.jwtSecret, ids);
@@ -89,26 +76,31 @@ export function createQueueCore(deps: QueueCoreDeps): QueueCore {
     starting = dispatcher.start();
   };
 
-  return {
-    queue: {
-      define: (name, definition) => dispatcher.define(name, definition),
-      enqueue: async (name, data, options) => enqueue(entryOf(name, data, options)),
-      unfinished: (name) => existing()?.unfinished(name) ?? 0,
-      prepare(name, data, options) {
-        const { createdAt: _, ...job } = entryOf(name, data, options);
-        return job;
-      },
+  const queue: Queue = {
+    define: (name, definition) => dispatcher.define(name, definition),
+    enqueue: async (name, data, options) => enqueue(entryOf(name, data, options)),
+    unfinished: (name) => existing()?.unfinished(name) ?? 0,
+    prepare(name, data, options) {
+      const { createdAt: _, ...job } = entryOf(name, data, options);
+      return job;
     },
+  };
+  return {
+    queue,
+    /** See `JobsArea.pass`. */
     pass: createPassing({ store: open, onDue: dispatcher.onDue, clock }),
     dispatcher,
+    /** Opens jobs.db, or creates it. */
     open,
-    opened: () => store,
+    /** Returns the open jobs.db; null: there is none, or nothing has needed it yet. */
+    opened: (): JobStore | null => store,
+    /** Returns `opened()`, and opens a file that exists. */
     existing,
-    start() {
+    start(): void {
       isStarted = true;
       if (existing() !== null) run();
     },
-    async stop() {
+    async stop(): Promise<void> {
       isStarted = false;
       await starting;
       await Promise.all([dispatcher.stop(), stopSweep()]);
