@@ -103,7 +103,7 @@ export interface Accounts {
   update(id: string, changes: AccountChanges, by: Actor): Promise<Account>;
   /** Deletes the account. Errors: 404, 409 where a reference restricts it. */
   remove(id: string, by: Actor): Promise<DeletionReport>;
-  /** Gives accounts what updates of their records have asked for, but for what they have had already. */
+  /** Applies the changes that updates of records have asked for to their accounts, each once. */
   changeAsked(asked: readonly AskedChange[]): Promise<void>;
   /** Ends all sessions of the user. Errors: 404. */
   revoke(id: string, by: Actor): Promise<void>;
@@ -155,7 +155,7 @@ export interface DeletionReport {
 export interface UserHoldings {
   /** Counts the files that a user has uploaded. Errors: 409 for more than a merge moves. */
   countFiles(sql: Readable, userId: string): number;
-  /** Gives as much to another user as one transaction moves. Returns false if there may be more. */
+  /** Moves files to another user, as many as one transaction moves. Returns false if there may be more. */
   move(tx: Transaction, of: { userId: string; to: string }): boolean;
 }
 

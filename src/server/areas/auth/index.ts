@@ -67,9 +67,9 @@ export interface AuthAreaDeps {
   /** Mails are jobs. */
   queue: Queue;
   dataDirectory: string;
-  /** For the rule of sign-ups; called when a visitor comes, and not before. */
+  /** Returns the lookups of the rule of sign-ups. Called at the first visitor, not before. */
   lookups: () => Lookups;
-  /** For `auth.phones.send`; called when a text is sent, and not before. */
+  /** Returns `app` for `auth.phones.send`. Called at the first text, not before. */
   app: () => AppAccess;
   /** Returns the user as the config's code gets it. */
   userOf: (account: Account) => User;
@@ -110,9 +110,9 @@ export async function createAuthArea(deps: AuthAreaDeps) {
   const phoneDeps = { ...endpointDeps, texts, textLimit };
 
   return {
-    /** For the principal of every request, and for WebSockets. */
+    /** Live sessions, for the principals of requests and for WebSockets. */
     sessions,
-    /** For the administration of users. */
+    /** Operations on accounts, for the administration of users. */
     accounts: createAccounts(auth, providers),
     /** The keys of access tokens that others verify; null: nobody else does. */
     tokenKeys,

@@ -14,7 +14,7 @@ export const REFRESH_GRACE_MS = 30 * SECOND_MS;
 export const REFRESH_ROTATIONS_KEPT = 64;
 
 export const VERIFICATION_TTL_MS = 24 * HOUR_MS;
-/** After a mail with a verification link, before a sign-in mails another one. */
+/** Minimal time between two mails with a verification link that sign-ins cause. */
 export const VERIFICATION_PAUSE_MS = MINUTE_MS;
 export const INVITATION_TTL_MS = 7 * DAY_MS;
 export const RESET_TTL_MS = HOUR_MS;
@@ -188,7 +188,7 @@ export const PROVIDER_TIMEOUT_SECONDS = 10;
 export const PROVIDER_ANSWER_MAX_BYTES = 512 * 1024;
 /** Bytes of a provider's id of a user; OpenID Connect allows 255. */
 export const PROVIDER_SUBJECT_MAX_BYTES = 255;
-/** After this the metadata of a provider is read again. */
+/** Time for which the metadata of a provider is cached. */
 export const PROVIDER_METADATA_TTL_MS = 24 * HOUR_MS;
 /** Apple's secret is a token that is made for each call; it takes up to half a year. */
 export const APPLE_SECRET_TTL_SECONDS = 300;
@@ -200,7 +200,7 @@ export const PROVIDER_TOKEN_MARGIN_MS = MINUTE_MS;
 export const ISSUER_KEYS_PAUSE_MS = 5 * SECOND_MS;
 /** Time between two lines of the log about refused tokens of an issuer. */
 export const ISSUER_WARNING_PAUSE_MS = 10 * SECOND_MS;
-/** After this an issuer's keys are read again: one that is withdrawn signs nothing any more. */
+/** Time for which the keys of an issuer are cached, so that a withdrawn key is trusted no longer. */
 export const ISSUER_KEYS_TTL_MS = 10 * MINUTE_MS;
 /** Differences between the clock of an issuer and this one. */
 export const ISSUER_SKEW_SECONDS = 60;

@@ -101,11 +101,11 @@ async function searched(accounts: Accounts, page: Parameters<Accounts["search"]>
   return { found, next };
 }
 
-/** Errors: 404. */
+/** Returns the user with details. Errors: 404. */
 export const getUser = (accounts: Accounts, id: string): ReturnType<typeof detail> =>
   detail(requireAccount(accounts, id));
 
-/** Errors: 404. */
+/** Returns the account. Errors: 404. */
 export function requireAccount(accounts: Accounts, id: string): Account {
   const account = accounts.get(id);
   if (account === null) throw notFound(`There is no user "${id}"`);

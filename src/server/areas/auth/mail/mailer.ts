@@ -60,7 +60,7 @@ interface MailerDeps extends TransportDeps {
   queue: Queue;
 }
 
-/** With `smtp`, mails are sent as jobs; without, jobs make them files in `<data>/outbox`. In a drill they are files at once. */
+/** Sends mails by jobs: with `smtp` to its server, else as files in `<data>/outbox`. In a drill they are files at once. */
 export class Mailer {
   /** Whether mails are sent; false: they are files in the outbox. */
   readonly isSent: boolean;
@@ -129,7 +129,7 @@ export class Mailer {
     this.#written.get(id)?.();
   }
 
-  /** Without a mail server, resolves when the mail is in the outbox, where tests look for it. */
+  /** Resolves when the mail is in the outbox, where tests look for it; at once with a mail server. */
   async #untilInOutbox(id: string, enqueued: () => Promise<unknown>): Promise<void> {
     const inOutbox = Promise.withResolvers<void>();
     if (!this.isSent) this.#written.set(id, inOutbox.resolve);

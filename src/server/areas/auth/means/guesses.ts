@@ -21,7 +21,7 @@ export interface GuessKey {
 /** The outcome of a guess. */
 export type Guess<T> = { isRight: true; value: T } | { isRight: false; error: AppError };
 
-/** For the audit log: whose password or code was guessed. */
+/** Owner of the guessed password or code, for the audit log. */
 export interface GuessAbout {
   userId: string | null;
   /** The address that was given; null where none was. */

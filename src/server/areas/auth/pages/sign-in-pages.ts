@@ -219,7 +219,7 @@ export function sentPage(visitor: Visitor, text: string): Answer {
   return { title: texts.mailSent, body };
 }
 
-/** Gives the application a code for whoever is signed in here already. The new session has not proved who they are any later. */
+/** Issues the application a code for the user who is signed in here already. It renews no proof of identity. */
 export async function postContinue(visitor: Visitor): Promise<Answer> {
   const { session, codeFor } = visitor;
   if (session === null || !session.isOwn || codeFor === null) return { location: visitor.path("sign-in") };

@@ -287,7 +287,7 @@ function createTaken(sql: Readable, nameOf: (index: number, field: string) => st
   };
 }
 
-/** In slices, as a thousand users take longer than others may wait. Errors: 409. */
+/** Refuses users whose id or address is taken. Runs in slices, since a thousand would block the event loop. Errors: 409. */
 async function refuseTakenUsers(sql: Readable, users: readonly ImportedAccount[]): Promise<void> {
   const taken = createTaken(sql, importName);
   for (const [index, user] of users.entries()) {
@@ -297,7 +297,7 @@ async function refuseTakenUsers(sql: Readable, users: readonly ImportedAccount[]
   taken.refuse();
 }
 
-/** Errors: 409. */
+/** Refuses a user whose id or address is taken. Errors: 409. */
 function refuseTaken(sql: Readable, user: NewAccount): void {
   const taken = createTaken(sql, singleName);
   taken.look(user, 0);

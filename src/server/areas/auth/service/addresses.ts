@@ -38,7 +38,7 @@ export async function verifyEmail(deps: AuthDeps, token: string): Promise<void> 
   });
 }
 
-/** Gives an anonymous user the address that has been proved. Errors: 409 if another account has taken it meanwhile. */
+/** Sets the proved address of an anonymous user. Errors: 409 if another account has taken it meanwhile. */
 function linkProved(write: AccountWrite, account: SecretAccount, email: string, passwordHash: string): void {
   if (userByEmail.get(write.tx, { email }) !== null) throw emailTaken();
   write.update(account.id, { email, passwordHash, emailVerified: true, isAnonymous: false });

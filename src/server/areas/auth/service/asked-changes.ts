@@ -4,7 +4,7 @@ import { lastAsked, setLastAsked, userById } from "../statements/users.ts";
 import { joinAccounts } from "./merging.ts";
 
 /**
- * Gives accounts what updates of their records have asked for, but for what they have had already. A merge is a commit of its own, or
+ * Applies the changes that updates of records have asked for to their accounts, each once. A merge is a commit of its own, or
  * several, where more files move than one commit gives to another user: what is asked stays until the last.
  */
 export async function changeAsked(deps: AuthDeps, asked: readonly AskedChange[]): Promise<void> {

@@ -83,7 +83,7 @@ const REMOVALS: Readonly<Record<RemovableMeans, (write: AccountWrite, userId: st
   },
 };
 
-/** Errors: 404. */
+/** Returns the account. Errors: 404. */
 export function requireUser(sql: Readable, id: string): SecretAccount {
   const account = userById.get(sql, { id });
   if (account === null) throw notFound(`There is no user "${id}"`);

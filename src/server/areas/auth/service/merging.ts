@@ -44,8 +44,8 @@ export async function mergeAccounts(
 const identitiesOf = ({ file }: AuthDeps, userId: string): number => identitiesOfUser.all(file.sql, { userId }).length;
 
 /**
- * Gives an account what another one signs in with and holds, and deletes that one. Returns false if that one holds more than one
- * transaction moves, and stays for now.
+ * Moves the identities, passkeys and files of another account to this one, and deletes that one. Returns false if it holds more
+ * files than one transaction moves; it stays for now.
  */
 export function joinAccounts(
   deps: AuthDeps,

@@ -13,7 +13,7 @@ export class OAuthProviders {
     this.#now = now;
   }
 
-  /** Errors: 404. */
+  /** Returns the client of a provider. Errors: 404. */
   async named(name: string): Promise<ProviderClient> {
     const config = Object.hasOwn(this.#declared, name) ? this.#declared[name] : undefined;
     if (config === undefined) throw notFound(`There is no OAuth provider "${name}"`);

@@ -50,7 +50,7 @@ export async function redeemPageCode(
 }
 
 /**
- * Gives an anonymous user the address and the password with which the visitor has signed up. Only the application that began has the
+ * Sets the address and the password of an anonymous user to those with which the visitor has signed up. Only the application that began has the
  * verifier, so nobody is made to sign up as somebody else's guest. null: the guest has ended, or signed up, since. [AU345]
  */
 function linked(write: AccountWrite, account: SecretAccount, payload: JsonObject): SecretAccount | AppError | null {

@@ -24,7 +24,7 @@ const phoneFactorOf = (sql: Readable, userId: string): Factor | undefined =>
   factorsOfUser.all(sql, { userId }).find(({ type }) => type === "phone");
 const hasPhoneFactor = (sql: Readable, userId: string): boolean => phoneFactorOf(sql, userId)?.verified === true;
 
-/** Errors: 404. */
+/** Requires that the caller has the factor. Errors: 404. */
 export function requireFactor(
   write: AccountWrite,
   { userId }: Caller,

@@ -40,7 +40,7 @@ export interface AuthDeps {
   /** Name of the product in mails and texts; empty: not known. */
   appName: () => string;
   publicUrl: () => string;
-  /** For the rule of sign-ups; called when a visitor comes, and not before. */
+  /** Returns the lookups of the rule of sign-ups. Called at the first visitor, not before. */
   lookups: () => Lookups;
   clock: Clock;
   ids: Ids;

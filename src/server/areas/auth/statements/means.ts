@@ -112,7 +112,7 @@ export const deleteUnverifiedIdentities = writing((db, v: { userId: string }) =>
   db.delete(identities).where(and(eq(identities.userId, v.userId), eq(identities.emailVerified, false))),
 );
 
-/** Gives a user's identities to another one. `email`: the address that is the user's from now on. */
+/** Moves a user's identities to another one. `email`: the address that is the user's from now on. */
 export const moveIdentities = writing((db, v: { userId: string; to: string; email: string | null }) =>
   db
     .update(identities)
@@ -170,7 +170,7 @@ export const usePasskey = writing((db, v: Pick<Passkey, "id" | "counter" | "back
 
 export const deletePasskey = writing((db, v: { id: string }) => db.delete(passkeys).where(eq(passkeys.id, v.id)));
 
-/** Gives a user's passkeys to another one. */
+/** Moves a user's passkeys to another one. */
 export const movePasskeys = writing((db, v: { userId: string; to: string }) =>
   db.update(passkeys).set({ userId: v.to }).where(eq(passkeys.userId, v.userId)),
 );

@@ -99,7 +99,7 @@ export const failuresOf = reading((db, v: { key: string; now: number }) =>
     .where(and(eq(codeFailures.key, v.key), gt(codeFailures.endsAt, v.now))),
 );
 
-/** One more; the first one begins a day that ends at `endsAt`. */
+/** Counts a failure; the first one begins a day that ends at `endsAt`. */
 export const countFailure = writing((db, v: { key: string; now: number; endsAt: number }) => {
   const goesOn = sql`${codeFailures.endsAt} > ${v.now}`;
   return db

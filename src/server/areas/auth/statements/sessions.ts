@@ -123,7 +123,7 @@ export const expiredSession = reading((db, v: { now: number }) =>
   db.select({ id: sessions.id }).from(sessions).where(lte(sessions.expiresAt, v.now)).limit(1),
 );
 
-/** At most `limit`, so that one clean-up never delays other writes for long. */
+/** Deletes at most `limit` expired sessions, so that one clean-up never delays other writes for long. */
 export const deleteExpiredSessions = writing((db, v: { now: number; limit: number }) => {
   const expired = db.select({ id: sessions.id }).from(sessions).where(lte(sessions.expiresAt, v.now)).limit(v.limit);
   return db.delete(sessions).where(inArray(sessions.id, expired)).returning({ id: sessions.id });

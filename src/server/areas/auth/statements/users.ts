@@ -107,7 +107,7 @@ const entry = {
 
 const nameIgnoringCase = sql`${users.displayName} collate nocase`;
 
-/** In order of creation. */
+/** Lists accounts in order of creation. */
 export const entriesAfter = reading((db, v: { after: number; limit: number }) =>
   db.select(entry).from(users).where(gt(users.seq, v.after)).orderBy(asc(users.seq)).limit(v.limit),
 );

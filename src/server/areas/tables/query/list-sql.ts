@@ -38,7 +38,7 @@ export interface PreparedList {
   page: SqlCondition;
   /** Total; null when none is wanted. `sql` null: the row count of the table. */
   total: { sql: SqlCondition | null } | null;
-  /** For few matches: finds them by their index and sorts them. null: no index does. */
+  /** Statement for few matches, which finds them by their index and sorts them. null: no index does. */
   ofFew: FewMatches | null;
   /** Reads the page along an index in the requested order; null when there is none, or too many records are examined. */
   walk: IndexWalk | null;

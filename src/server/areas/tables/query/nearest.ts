@@ -27,7 +27,7 @@ interface NearPage {
 }
 
 const [LAT, LNG] = ['"_platform_lat"', '"_platform_lng"'];
-/** Keeps SQLite from calculating what a SELECT gives each time that the outer one uses it. */
+/** Keeps SQLite from evaluating a subquery each time that the outer query uses it. */
 const ONCE = "LIMIT -1 OFFSET 0";
 
 /** Returns a SELECT of row id, id and distance of the records of `from`: each coordinate is read once, each distance calculated once. */

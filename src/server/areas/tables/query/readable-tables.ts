@@ -9,7 +9,7 @@ import type { Table } from "../records/namespaces.ts";
 import { ownAddressOf, seesAddresses } from "../records/users-view.ts";
 import type { Asker, Grant, RecordRights } from "../rules/access.ts";
 
-/** For filters without relations. */
+/** Tables that a filter without relations may read: none. */
 export const NO_RELATIONS: ReadableTables = () => "nothing";
 
 /** Returns what relations may ask where a filter on the table has none: nothing. The filter of a user still knows the own address. */

@@ -54,7 +54,7 @@ export const askedIn = (queries: Queries, limit: number): AskedChange[] =>
     // As `askAccount` has written it.
     .map(({ value }) => JSON.parse(value) as AskedChange);
 
-/** Takes off the changes up to this number. */
+/** Deletes the changes up to this number. */
 export function settleAsked(tx: Transaction, seq: number): void {
   tx.query(`DELETE FROM "_platform_meta" WHERE "name" > ? AND "name" <= ?`).run(askedName(0), askedName(seq));
 }

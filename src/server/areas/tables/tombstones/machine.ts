@@ -76,7 +76,7 @@ export interface Follower {
   note(place: Pick<Place, "seq" | "mark">, gone: ReadonlyMap<string, string>): Promise<void>;
   /** Resolves when the writes of before are committed: they may have checked their references before a deletion. */
   settled(): Promise<void>;
-  /** Lets others have the event loop. */
+  /** Yields the event loop. */
   pause(): Promise<void>;
 }
 

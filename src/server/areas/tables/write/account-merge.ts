@@ -112,7 +112,7 @@ export interface Move {
   after: JsonValue;
 }
 
-/** Gives one record all its references to the other user, in one change. Errors: 409 where a constraint forbids it. */
+/** Redirects all references of one record to the other user, in one change. Errors: 409 where a constraint forbids it. */
 export function moveOne(
   tx: Transaction,
   { table, moves, id }: { table: Table; moves: readonly Move[]; id: string },
