@@ -1,6 +1,6 @@
 import { createInterface } from "node:readline";
 import { Command } from "@commander-js/extra-typings";
-import { isJsonObject, type JsonObject } from "../../kernel/json/json.ts";
+import { isJsonObject, type JsonObject, jsonObjectOf } from "../../kernel/json/json.ts";
 import { HOST_DEFAULT, PORT_DEFAULT } from "../http/listening/listener.ts";
 import { MCP_MESSAGE_MAX_CHARACTERS } from "./limits.ts";
 import { option } from "./options.ts";
@@ -75,15 +75,8 @@ function remember(
   if (isJsonObject(result)) session[VERSION] = String(result["protocolVersion"]);
 }
 
-function parsed(text: string): JsonObject | null {
-  if (text.length > MCP_MESSAGE_MAX_CHARACTERS) return null;
-  try {
-    const value: unknown = JSON.parse(text);
-    return isJsonObject(value) ? value : null;
-  } catch {
-    return null;
-  }
-}
+const parsed = (text: string): JsonObject | null =>
+  text.length > MCP_MESSAGE_MAX_CHARACTERS ? null : jsonObjectOf(text);
 
 /** Returns the answer to a request that failed; null for a notification, which has none. */
 const failure = (id: unknown, code: number, message: string): string | null =>

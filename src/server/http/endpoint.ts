@@ -1,4 +1,4 @@
-import type { Static, TObject, TProperties, TSchema } from "typebox";
+import { type Static, type TObject, type TProperties, type TSchema, Type } from "typebox";
 import type { MaybePromise } from "../../kernel/maybe-promise.ts";
 import type { Principal } from "../access/principal.ts";
 import type { RequestBasics } from "./exchange/request-context.ts";
@@ -139,3 +139,12 @@ export function endpoint<
 ): Endpoint {
   return { route, declaration: declaration as unknown as AnyDeclaration, handle };
 }
+
+/** Declaration shared by pages and files, which the OpenAPI document omits. */
+export const HIDDEN = {
+  tag: "System",
+  caller: "open",
+  otherQuery: "Anything",
+  isDocumented: false,
+  answers: { 200: Type.Unknown() },
+} satisfies Partial<Declaration<never, "open", Record<never, never>, TSchema>>;

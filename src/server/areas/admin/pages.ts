@@ -1,19 +1,10 @@
 import { join } from "node:path";
-import { type TSchema, Type } from "typebox";
 import { notFound } from "../../../kernel/errors.ts";
-import { type Declaration, type Endpoint, endpoint } from "../../http/endpoint.ts";
+import { type Endpoint, endpoint, HIDDEN } from "../../http/endpoint.ts";
 import { packedAnswer } from "../../http/packed/answers.ts";
 import { type Pack, readPack } from "../../http/packed/pack.ts";
 
-const hidden = {
-  tag: "System",
-  summary: "The dashboard",
-  caller: "open",
-  place: "none",
-  otherQuery: "The state of a page",
-  isDocumented: false,
-  answers: { 200: Type.Unknown() },
-} satisfies Declaration<never, "open", Record<never, never>, TSchema>;
+const hidden = { ...HIDDEN, summary: "The dashboard", place: "none" } as const;
 
 /** Headers of the page. Scripts and styles come from this server alone; the component library sets styles on elements. [AD20] */
 const PAGE = {

@@ -1,7 +1,6 @@
 import { join } from "node:path";
-import { type TSchema, Type } from "typebox";
 import { notFound } from "../../../kernel/errors.ts";
-import { type Declaration, type Endpoint, endpoint } from "../../http/endpoint.ts";
+import { type Endpoint, endpoint, HIDDEN } from "../../http/endpoint.ts";
 import { fileAnswer, packedAnswer } from "../../http/packed/answers.ts";
 import { type Pack, readPack } from "../../http/packed/pack.ts";
 
@@ -58,16 +57,7 @@ async function built(part: ClientPart): Promise<string> {
   return output.trim();
 }
 
-const hidden = {
-  tag: "System",
-  summary: "The client of this server",
-  caller: "open",
-  place: "none",
-  // A page adds a version to bypass a cache.
-  otherQuery: "Anything",
-  isDocumented: false,
-  answers: { 200: Type.Unknown() },
-} satisfies Declaration<never, "open", Record<never, never>, TSchema>;
+const hidden = { ...HIDDEN, summary: "The client of this server", place: "none" } as const;
 
 const PACKAGE_NAME = "platform.tgz";
 const SCRIPT = { "content-type": "text/javascript; charset=utf-8" };

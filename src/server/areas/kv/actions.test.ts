@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
+import { endOfPrefix } from "../../../kernel/records/text-match.ts";
 import { createParser } from "../../../kernel/schema/parser.ts";
-import { Action, decodeCursor, encodeCursor, endOfPrefix } from "./actions.ts";
+import { Action, decodeCursor, encodeCursor } from "./actions.ts";
 
 test("[KV6] a key has 1 to 512 code points of well-formed Unicode", () => {
   const actions = createParser(Action);

@@ -31,24 +31,6 @@ export const Action = Type.Union([
 /** Action of a request, or of a call of `app.kv(name)`. */
 export type Action = Static<typeof Action>;
 
-const LAST_CODE_POINT = 0x10ffff;
-const LAST_BEFORE_SURROGATES = 0xd7ff;
-const FIRST_AFTER_SURROGATES = 0xe000;
-
-/**
- * Returns the first text, in the byte order of UTF-8, after everything that begins with `prefix`; null if there is none.
- * Code points sort as their bytes do, so the last one that can grow is raised by one.
- */
-export function endOfPrefix(prefix: string): string | null {
-  const points = Array.from(prefix, (character) => character.codePointAt(0) ?? 0);
-  for (let point = points.pop(); point !== undefined; point = points.pop()) {
-    if (point === LAST_CODE_POINT) continue;
-    const next = point === LAST_BEFORE_SURROGATES ? FIRST_AFTER_SURROGATES : point + 1;
-    return points.map((kept) => String.fromCodePoint(kept)).join("") + String.fromCodePoint(next);
-  }
-  return null;
-}
-
 export const encodeCursor = (key: string): string => Buffer.from(key, "utf8").toString("base64url");
 
 /** Decodes a cursor to its key. Errors: 400 for a text that `encodeCursor` did not make. */

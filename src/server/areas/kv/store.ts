@@ -1,9 +1,10 @@
 import type { Clock } from "../../../kernel/clock.ts";
 import { isSecretName, SerialisedJson } from "../../../kernel/json/shown.ts";
 import type { Logger } from "../../../kernel/logger.ts";
+import { endOfPrefix } from "../../../kernel/records/text-match.ts";
 import { startSweeping, untilBytes } from "../../../kernel/time/sweeping.ts";
 import type { Actor, OpenedFile, ReadCaller, Transaction } from "../../db/index.ts";
-import { encodeCursor, endOfPrefix } from "./actions.ts";
+import { encodeCursor } from "./actions.ts";
 import {
   LISTED_PAST_EXPIRED_MAX,
   SWEEP_INTERVAL_MS,

@@ -1,6 +1,5 @@
-import { type TSchema, Type } from "typebox";
 import type { Principal } from "../../access/principal.ts";
-import { type Declaration, type Endpoint, endpoint } from "../endpoint.ts";
+import { type Endpoint, endpoint, HIDDEN } from "../endpoint.ts";
 import { pageHeaders } from "../security-headers.ts";
 import type { ApiDocument } from "./document.ts";
 import { type UiFile, uiAnswer } from "./ui-files.ts";
@@ -26,15 +25,7 @@ const PAGE = `<!doctype html>
 </html>
 `;
 
-const hidden = {
-  tag: "System",
-  summary: "The API document and its page",
-  caller: "open",
-  place: "none",
-  otherQuery: "Anything",
-  isDocumented: false,
-  answers: { 200: Type.Unknown() },
-} satisfies Declaration<never, "open", Record<never, never>, TSchema>;
+const hidden = { ...HIDDEN, summary: "The API document and its page", place: "none" } as const;
 
 /** The endpoints of `/swagger`, its files, and `/swagger/json`. */
 export function documentationEndpoints(document: ApiDocument): readonly Endpoint[] {

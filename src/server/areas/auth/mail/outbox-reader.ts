@@ -1,7 +1,7 @@
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { type Static, Type } from "typebox";
-import { isJsonObject, type JsonObject } from "../../../../kernel/json/json.ts";
+import { jsonObjectOf } from "../../../../kernel/json/json.ts";
 import { nullable } from "../../../../kernel/schema/types.ts";
 import { escapeHtml } from "../../../../kernel/text/html.ts";
 import { outboxOf } from "./transports.ts";
@@ -62,7 +62,7 @@ export async function outboxMails(
 
 /** Reads a mail without the link and the code: whoever has one of them becomes the user. */
 function mailOf(id: string, json: string): OutboxMail | null {
-  const mail = parsed(json);
+  const mail = jsonObjectOf(json);
   if (mail === null) return null;
   const member = (name: string): string | null => {
     const value = mail[name];
@@ -94,13 +94,4 @@ function withoutSecrets(text: string, secrets: readonly string[]): string {
     }
   }
   return shown;
-}
-
-function parsed(json: string): JsonObject | null {
-  try {
-    const value: unknown = JSON.parse(json);
-    return isJsonObject(value) ? value : null;
-  } catch {
-    return null;
-  }
 }

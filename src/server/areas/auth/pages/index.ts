@@ -1,21 +1,13 @@
-import { type TSchema, Type } from "typebox";
+import { Type } from "typebox";
 import { notFound } from "../../../../kernel/errors.ts";
 import { PAGES_PATH } from "../../../config/sections/auth-pages.ts";
-import { type Declaration, type Endpoint, endpoint } from "../../../http/endpoint.ts";
+import { type Endpoint, endpoint, HIDDEN } from "../../../http/endpoint.ts";
 import type { AuthDeps } from "../sessions/deps.ts";
 import type { OwnServer } from "./api.ts";
 
 // What a start loads of the pages: their paths. Everything else is loaded by the first request. [AU331]
 
-const hidden = {
-  tag: "System",
-  summary: "Pages for signing in",
-  caller: "open",
-  place: "core",
-  otherQuery: "The state of a page",
-  isDocumented: false,
-  answers: { 200: Type.Unknown() },
-} satisfies Declaration<never, "open", Record<never, never>, TSchema>;
+const hidden = { ...HIDDEN, summary: "Pages for signing in", place: "core" } as const;
 
 const text = Type.Optional(Type.String());
 const SHOWN = { token: text, ticket: text, return_to: text, code_challenge: text, with: text };

@@ -1,4 +1,4 @@
-import type { JsonObject } from "../../../../kernel/json/json.ts";
+import { type JsonObject, jsonObjectOf } from "../../../../kernel/json/json.ts";
 import { fitsRelyingParty } from "../../../config/relying-party.ts";
 import { DISPLAY_NAME_MAX_CHARACTERS } from "../../../config/shapes/user-fields.ts";
 import { keepPageCode } from "../sessions/sign-in.ts";
@@ -120,14 +120,7 @@ async function postPasskey(visitor: Visitor, text: string): Promise<Answer> {
 }
 
 /** Parses what the script of the pages has sent; an empty object for anything else. */
-export function parsed(text: string): JsonObject {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as JsonObject) : {}; // It has been parsed.
-  } catch {
-    return {};
-  }
-}
+export const parsed = (text: string): JsonObject => jsonObjectOf(text) ?? {};
 
 export function codePage(visitor: Visitor, { fault = null }: { fault?: Fault | null } = {}): Answer {
   const { texts } = visitor.language;

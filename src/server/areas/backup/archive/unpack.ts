@@ -6,7 +6,7 @@ import { promisify } from "node:util";
 import { createZstdDecompress } from "node:zlib";
 import { createTarDecoder, type ParsedTarEntry } from "modern-tar";
 import { codeOf, reasonOf } from "../../../../kernel/errors.ts";
-import { isJsonObject } from "../../../../kernel/json/json.ts";
+import { jsonObjectOf } from "../../../../kernel/json/json.ts";
 import { isKept } from "../layout.ts";
 import { CHUNK_BYTES, HEADER_MAX_BYTES, MANIFEST_LINE_MAX_BYTES, SYNCS_AT_ONCE_MAX } from "../limits.ts";
 import { type ArchiveHeader, BackupError, type FileFacts } from "../types.ts";
@@ -130,7 +130,7 @@ async function textOf(file: string, size: number, chunks: AsyncIterable<Uint8Arr
 }
 
 function parseHeader(file: string, text: string): ArchiveHeader {
-  const value = parseObject(text);
+  const value = jsonObjectOf(text);
   const { format, version, platform, createdAt } = value ?? {};
   if (format !== "platform-backup" || typeof version !== "number") throw notOurs(file);
   if (version > ARCHIVE_VERSION) {
@@ -143,7 +143,7 @@ function parseHeader(file: string, text: string): ArchiveHeader {
 /** Compares the manifest with the unpacked files: every line must match a file, and every file a line. */
 async function compare(file: string, lines: AsyncIterable<string>, facts: FactsStore): Promise<void> {
   for await (const line of lines) {
-    const { path, size, sha256 } = parseObject(line) ?? {};
+    const { path, size, sha256 } = jsonObjectOf(line) ?? {};
     if (typeof path !== "string" || typeof size !== "number" || typeof sha256 !== "string") {
       throw damaged(file, "its manifest cannot be read");
     }
@@ -163,15 +163,6 @@ async function* linesOf(chunks: AsyncIterable<Uint8Array>, file: string): AsyncG
     yield* lines;
   }
   if (rest !== "") yield rest;
-}
-
-function parseObject(text: string) {
-  try {
-    const value: unknown = JSON.parse(text);
-    return isJsonObject(value) ? value : null;
-  } catch {
-    return null;
-  }
 }
 
 const notOurs = (file: string) => new BackupError(`${file} is not a backup of a data directory`);

@@ -1,7 +1,7 @@
 import type webPush from "web-push";
 import { BoundedMap } from "../../../../kernel/bounded-map.ts";
 import type { Clock, Millis } from "../../../../kernel/clock.ts";
-import { isJsonObject } from "../../../../kernel/json/json.ts";
+import { isJsonObject, type JsonObject, jsonObjectOf } from "../../../../kernel/json/json.ts";
 import { TTL_MAX_SECONDS } from "../../../config/shapes/push.ts";
 import type { PushConfig } from "../../../config/types.ts";
 import { type OutgoingAnswer, outgoingCall } from "../../../http/outgoing/call.ts";
@@ -119,14 +119,9 @@ function parseSubscription(token: string): Subscription {
   return { url, keys: { p256dh, auth } };
 }
 
-function parsed(token: string): Record<string, unknown> | null {
-  if (!token.trimStart().startsWith("{")) return null;
-  try {
-    const value: unknown = JSON.parse(token);
-    return isJsonObject(value) && Object.hasOwn(value, "endpoint") ? value : null;
-  } catch {
-    return null;
-  }
+function parsed(token: string): JsonObject | null {
+  const value = token.trimStart().startsWith("{") ? jsonObjectOf(token) : null;
+  return value !== null && Object.hasOwn(value, "endpoint") ? value : null;
 }
 
 /** Returns the JSON that the service worker receives as `event.data.json()`. */

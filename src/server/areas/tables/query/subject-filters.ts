@@ -13,8 +13,6 @@ import { settled } from "../rules/relations.ts";
 type Matches = (subject: TableRecord, tx: Transaction) => boolean;
 
 /** Filters of a config that are matched against one record at a time. */
-export type SubjectFilters = ReturnType<typeof createSubjectFilters>;
-
 export function createSubjectFilters(namespaces: ReadonlyMap<string, Namespace>) {
   const parsed = (model: TableModel | undefined, filter: AnyFilter, takesRelations: boolean): ParsedFilter => {
     if (model === undefined) throw new Error("a filter is for a table that is not declared");
