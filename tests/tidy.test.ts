@@ -311,6 +311,7 @@ describe("sources", () => {
     "cluster/follower/followed-file.ts": "holds the lock of the writer for what the log has, and ends a WAL",
     "cluster/follower/follower-state.ts": "a file of its own",
     "cluster/follower/follower-files.ts": "a file of its own",
+    "cluster/follower/require-technique.ts": "a file of its own",
   };
   /** Each place that opens a connection that may write. */
   const CONNECTIONS: Readonly<Record<string, string>> = {
@@ -334,6 +335,7 @@ describe("sources", () => {
     "areas/d1/process/execute.ts": "asks the gate",
     "cluster/follower/followed-file.ts": "holds the lock of the writer for what the log has",
     "cluster/follower/follower-state.ts": "a file of its own",
+    "cluster/follower/require-technique.ts": "a file of its own",
   };
 
   /** Each place that names the file of a WAL. */
@@ -354,6 +356,7 @@ describe("sources", () => {
     "db/files/kept-file.ts": "reads the frames of commits",
     "db/writer/wal-sync.ts": "syncs it",
     "cluster/follower/followed-file.ts": "appends to it",
+    "cluster/follower/require-technique.ts": "a file of its own",
     "cluster/follower/follower-files.ts": "removes that of a file that was replaced",
   };
 

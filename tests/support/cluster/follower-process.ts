@@ -10,6 +10,7 @@ const [directory = "", log = "", mode = "all"] = process.argv.slice(2);
 /** Write in the middle of which the process ends, from 1; 0: none. */
 const endAt = Number(process.env["END_AT_WRITE"] ?? "0");
 
+// Those of the trial at the start count too.
 let writes = 0;
 const write = (descriptor: number, bytes: Uint8Array, offset: number): void => {
   writes += 1;

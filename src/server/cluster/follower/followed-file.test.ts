@@ -1,7 +1,7 @@
 /** Entries of a real owner, applied to a file that others read. */
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { openOwnerFiles } from "../../../../tests/support/cluster/owner-files.ts";
 import { temporaryDirectory } from "../../../../tests/support/index.ts";
@@ -9,6 +9,7 @@ import { random, testSeed } from "../../../../tests/support/random.ts";
 import { systemIds } from "../../../kernel/ids.ts";
 import { type CommitContent, decodeContent, type PartContent } from "../entries/content.ts";
 import { FollowedFile, UnusableFile } from "./followed-file.ts";
+import { requireTechnique, UnfollowableSqlite } from "./require-technique.ts";
 import { writeAt } from "./wal-index.ts";
 
 const PATH = "databases/notes.db";
@@ -91,4 +92,18 @@ test("[CLU64] an entry that the file holds is left out, and one that does not fo
   file.apply([third, fourth]);
   expect(file.state.number).toBe(fourth.number);
   file.close();
+});
+
+test("[CLU72] what SQLite would not read is found before any file is touched", () => {
+  const folder = join(temporaryDirectory(), "tried");
+  requireTechnique(folder, deps);
+  expect(existsSync(folder)).toBe(false);
+  // The header of the index is never written, as if SQLite looked for it elsewhere; or the frames are not.
+  for (const lost of [48, 4_120]) {
+    const write: typeof writeAt = (descriptor, bytes, offset) => {
+      if (bytes.byteLength % lost !== 0) writeAt(descriptor, bytes, offset);
+    };
+    expect(() => requireTechnique(folder, { ...deps, write })).toThrow(UnfollowableSqlite);
+    expect(existsSync(folder)).toBe(false);
+  }
 });

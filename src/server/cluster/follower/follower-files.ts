@@ -7,10 +7,11 @@ import { COMMIT_TABLE } from "../../db/writer/commit-gate.ts";
 import { FileWork } from "../../db/writer/file-work.ts";
 import type { FileState } from "../entries/content.ts";
 import type { LogEntry, Place } from "../protocol/statements.ts";
-import { FollowedFile, UnusableFile } from "./followed-file.ts";
+import { FollowedFile, type FollowedFileDeps, UnusableFile } from "./followed-file.ts";
 import { type FollowedFacts, FollowerState, START } from "./follower-state.ts";
 import { APPLY_TURN_MS, CHECKPOINT_FRAMES, FRAMES_MAX, OPEN_FILES_MAX, RETRY_MS } from "./limits.ts";
 import { type FileStep, type FileSteps, stepsOf } from "./position.ts";
+import { requireTechnique } from "./require-technique.ts";
 import { type WriteAt, writeAt } from "./wal-index.ts";
 
 /** Folder of a node's data directory with what it knows of its files, and with files that were set aside. */
@@ -18,6 +19,8 @@ export const CLUSTER_FOLDER = "cluster";
 const STATE_FILE = "follower.db";
 const ASIDE_FOLDER = "aside";
 const ENDINGS = ["", "-wal", "-shm"];
+/** Whether this process has tried how files are changed: its SQLite stays the same. */
+let isTried = false;
 
 /** Fetches a file as the log had it at a place. */
 export interface FileSource {
@@ -63,10 +66,15 @@ export class FollowerFiles {
   #isClosed = false;
   #whenSettled: (() => void)[] = [];
 
-  /** Opens the files that are there. `wasOwner`: whether others than a follower may have changed them. */
+  /**
+   * Opens the files that are there. `wasOwner`: whether others than a follower may have changed them. Errors: UnfollowableSqlite, those
+   * of the disk.
+   */
   constructor(options: FollowerFilesOptions, { wasOwner }: { wasOwner: boolean }) {
     this.#options = options;
     fs.mkdirSync(join(options.directory, CLUSTER_FOLDER, ASIDE_FOLDER), { recursive: true, mode: 0o700 });
+    if (!isTried) requireTechnique(join(options.directory, CLUSTER_FOLDER, "tried"), this.#fileDeps());
+    isTried = true;
     this.#state = new FollowerState(join(options.directory, CLUSTER_FOLDER, STATE_FILE));
     this.#checkpoints = new FileWork(options.clock);
     for (const facts of [...this.#state.files]) if (wasOwner || facts.open === 1) this.#compare(facts);
@@ -247,9 +255,7 @@ export class FollowerFiles {
     }
     const facts = this.#state.byId(id);
     if (facts === null) throw new UnusableFile(`the log has not said where the file ${id} is`);
-    const { write = writeAt, ids } = this.#options;
-    const randomSalts = (count: number): Uint8Array => Buffer.from(ids.secret(count), "base64url");
-    const file = new FollowedFile(this.#pathOf(facts.path), { write, randomSalts });
+    const file = new FollowedFile(this.#pathOf(facts.path), this.#fileDeps());
     if (file.id !== "" && file.id !== id) {
       file.close();
       throw new UnusableFile(`${facts.path} is another file than the log's`);
@@ -257,6 +263,11 @@ export class FollowerFiles {
     this.#open.set(id, file);
     this.#closeOldest();
     return file;
+  }
+
+  #fileDeps(): FollowedFileDeps {
+    const { write = writeAt, ids } = this.#options;
+    return { write, randomSalts: (count) => Buffer.from(ids.secret(count), "base64url") };
   }
 
   #closeOldest(): void {
