@@ -346,6 +346,7 @@ describe("sources", () => {
     "areas/backup/continuous/ship/scan.ts": "whether there is one",
     "areas/backup/continuous/ship/disk.ts": "whether there is one",
     "areas/backup/continuous/ship/snapshot.ts": "reads it",
+    "areas/backup/continuous/restore/restored-files.ts": "removes that of an unfinished file",
     "areas/d1/database-file.ts": "its size",
     "areas/system/health.ts": "its size",
     "areas/triggers/index.ts": "whether one was left",

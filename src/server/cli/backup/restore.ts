@@ -3,7 +3,7 @@ import { systemClock } from "../../../kernel/clock.ts";
 import { SECOND_MS } from "../../../kernel/time/duration.ts";
 import { restoreBackup } from "../../areas/backup/archive/restore.ts";
 import { readHistory } from "../../areas/backup/continuous/restore/history.ts";
-import { restoreContinuous } from "../../areas/backup/continuous/restore/restore.ts";
+import { type RestoreProgress, restoreContinuous } from "../../areas/backup/continuous/restore/restore.ts";
 import { openStore, type Store } from "../../areas/backup/continuous/store/store.ts";
 import { CommandError, UsageError } from "../errors.ts";
 import { dataOption, option } from "../options.ts";
@@ -61,11 +61,17 @@ async function restoreMoment(
   { data, moment, only }: { data: string; moment: number | null; only: readonly string[] },
 ): Promise<void> {
   const signal = abortOnStop();
-  let shownAt = performance.now();
-  const onProgress = ({ bytes, files }: { bytes: number; files: number }): void => {
-    if (performance.now() - shownAt < PROGRESS_EVERY_MS) return;
-    shownAt = performance.now();
-    void printNote(`${sizeText(bytes)} read, for ${plural(files, "database")}`);
+  const startedAt = performance.now();
+  let shownAt = startedAt;
+  const onProgress = ({ bytes, bytesInAll, files }: RestoreProgress): void => {
+    const now = performance.now();
+    if (now - shownAt < PROGRESS_EVERY_MS) return;
+    shownAt = now;
+    const inAll = Math.max(bytes, bytesInAll);
+    const leftS = Math.ceil(((now - startedAt) * (inAll / Math.max(1, bytes) - 1)) / SECOND_MS);
+    void printNote(
+      `${sizeText(bytes)} of ${sizeText(inAll)} read, for ${plural(files, "database")}: about ${leftS} s left`,
+    );
   };
   const restored = await explained(signal, "restore", () =>
     restoreContinuous({ store, dataDirectory: data, at: moment, only, signal, onProgress }),

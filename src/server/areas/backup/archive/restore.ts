@@ -64,8 +64,14 @@ export interface Place {
   giveBack(): void;
 }
 
-/** Claims the data directory for a restore. Errors: the directory is not empty, or used by another process. */
-export function claimPlace(dataDirectory: string): Place {
+/**
+ * Claims the data directory for a restore. `keepsPartial`: what an interrupted restore has in RESTORE_FOLDER stays, unless it was being
+ * moved out of it. Errors: the directory is not empty, or used by another process.
+ */
+export function claimPlace(
+  dataDirectory: string,
+  { keepsPartial }: { keepsPartial: boolean } = { keepsPartial: false },
+): Place {
   requireEmpty(dataDirectory);
   // The topmost folder that had to be made.
   const made = mkdirSync(dataDirectory, { recursive: true, mode: DIRECTORY_MODE });
@@ -81,7 +87,8 @@ export function claimPlace(dataDirectory: string): Place {
   };
   try {
     requireEmpty(dataDirectory);
-    clear();
+    const isMoved = readdirSync(dataDirectory).some((name) => !isLock(name) && name !== RESTORE_FOLDER);
+    if (!keepsPartial || isMoved) clear();
   } catch (cause) {
     lock.release();
     throw cause;

@@ -60,8 +60,9 @@ export const VERIFY_TIMEOUT_MS = 12 * HOUR_MS;
 /** Time that a verification waits for the store to have what was read. */
 export const VERIFY_WAIT_MS = 5 * MINUTE_MS;
 export const VERIFY_POLL_MS = SECOND_MS;
-/** Bytes of databases that are restored at a time; one that is larger is alone. */
+/** Bytes of databases that are restored at a time, by a verification and by a restore; one that is larger is alone. */
 export const VERIFY_BATCH_BYTES = 1024 ** 3;
+export const RESTORE_BATCH_BYTES = 1024 ** 3;
 /** Attempts to read a database in a state that the store gets. */
 export const VERIFY_ROUNDS = 4;
 /** Idle time after which the process of the verification ends. */

@@ -42,6 +42,8 @@ export interface DatabasesToRestore {
   folder: string;
   signal: AbortSignal;
   onProgress: (bytes: number) => void;
+  /** Called with the bytes of objects that will be read. */
+  onPlanned?: (bytes: number) => void;
 }
 
 /** Returns the files that a moment has. Errors: BackupError for one with a gap there. */
@@ -86,8 +88,13 @@ function baseOf({ fulls, path }: StoredFile, place: number | null): FullCopy {
 
 /** Restores databases, and compares each hash on the way. Errors: BackupError if anything is missing or damaged. */
 export async function restoreDatabases(options: DatabasesToRestore): Promise<RestoredDatabase[]> {
-  const { store, archive, files, placeOf, folder, signal, onProgress } = options;
+  const { store, archive, files, placeOf, folder, signal, onProgress, onPlanned = () => {} } = options;
   const targets = new Map<string, Target>();
+  onPlanned(
+    files
+      .map((file) => baseOf(file, placeOf(file)))
+      .reduce((sum, { isSegment, bytes }) => sum + (isSegment ? 0 : bytes), 0),
+  );
   for (const file of files) {
     signal.throwIfAborted();
     const path = join(folder, `${file.path}.db`);
@@ -99,7 +106,7 @@ export async function restoreDatabases(options: DatabasesToRestore): Promise<Res
     for (const id of [file.id, ...file.formerIds]) targets.set(id, target);
     if (!target.base.isSegment) onProgress(await writeCopy(store, target, `${path}.copy`));
   }
-  await applySources({ store, manifest: archive.manifest, targets, apply: applyBlock, onProgress, signal });
+  await applySources({ store, manifest: archive.manifest, targets, apply: applyBlock, onProgress, onPlanned, signal });
   return [...new Set(targets.values())].map(finish);
 }
 

@@ -16,12 +16,14 @@ import { claimPlace, moveIn } from "../../archive/restore.ts";
 import { objectPath, RESTORE_FOLDER, SECRETS_FILE, STORAGE_FOLDERS, STORED_TABLES, SYSTEM_FILE } from "../../layout.ts";
 import { DAMAGES_SHOWN_MAX } from "../../limits.ts";
 import { BackupError } from "../../types.ts";
-import { type Archive, loadArchive } from "../format/archive.ts";
+import { type Archive, lastOf, loadArchive } from "../format/archive.ts";
 import { type PlainVersion, plainKey, type StoredFile } from "../format/manifest.ts";
+import { RESTORE_BATCH_BYTES } from "../limits.ts";
 import { hashOfContent, pathOfContent } from "../ship/contents.ts";
 import type { Store } from "../store/store.ts";
 import { filesAt, requireNoGap, restoreDatabases } from "./databases.ts";
 import { momentOf } from "./moment.ts";
+import { RestoredFiles } from "./restored-files.ts";
 
 export const DATABASES = "databases/";
 
@@ -33,7 +35,15 @@ export interface ContinuousRestore {
   /** Paths without `.db`; empty: everything. */
   only: readonly string[];
   signal: AbortSignal;
-  onProgress: (progress: { bytes: number; files: number }) => void;
+  onProgress: (progress: RestoreProgress) => void;
+}
+
+export interface RestoreProgress {
+  /** Bytes that were read, and that are read in all as far as is known. */
+  bytes: number;
+  bytesInAll: number;
+  /** Number of databases. */
+  files: number;
 }
 
 export interface ContinuousRestoreSummary {
@@ -52,7 +62,8 @@ export interface ContinuousRestoreSummary {
 
 /**
  * Restores a moment into an empty or missing data directory. Until everything is compared and on disk, it is in RESTORE_FOLDER,
- * which prevents a server from starting. After a failure the directory is as it was. Errors: BackupError.
+ * which prevents a server from starting. After a failure the directory is as it was; after a kill, the next restore of the same moment
+ * takes over what is whole. Errors: BackupError.
  */
 export async function restoreContinuous(options: ContinuousRestore): Promise<ContinuousRestoreSummary> {
   const { store, at, only, signal } = options;
@@ -61,23 +72,31 @@ export async function restoreContinuous(options: ContinuousRestore): Promise<Con
   const moment = await momentOf(store, archive, at);
   const files = chosen(filesAt(archive, moment.place), archive, only);
   requireNoGap(archive, only.length === 0 ? null : files, moment.place);
-  const place = claimPlace(dataDirectory);
+  const place = claimPlace(dataDirectory, { keepsPartial: true });
   let isDone = false;
+  let done: RestoredFiles | null = null;
   try {
-    const folder = join(dataDirectory, RESTORE_FOLDER, "files");
-    mkdirSync(folder, { recursive: true });
-    requireRoom(folder, files);
-    let bytes = 0;
-    const onProgress = (some: number): void => {
-      bytes += some;
-      options.onProgress({ bytes, files: files.length });
-    };
-    await restoreDatabases({ store, archive, files, placeOf: () => moment.place, folder, signal, onProgress });
-    for (const { path } of files) await checkDatabase(folder, path, signal);
+    const last = lastOf(archive.manifest);
+    const key = JSON.stringify([last, archive.manifest.incarnation, moment.place, files.map(({ id }) => id), only]);
+    done = new RestoredFiles(join(dataDirectory, RESTORE_FOLDER), key);
+    const { folder } = done;
+    const progress: RestoreProgress = { bytes: 0, bytesInAll: 0, files: files.length };
+    const onProgress = (some: number): void =>
+      options.onProgress(Object.assign(progress, { bytes: progress.bytes + some }));
+    const onPlanned = (some: number): void => void Object.assign(progress, { bytesInAll: progress.bytesInAll + some });
+    const left = files.filter(({ path }) => done?.has(`${path}.db`) === false);
+    requireRoom(folder, left);
+    for (const batch of batchesOf(left)) {
+      const of = { store, archive, files: batch, placeOf: () => moment.place, folder, signal };
+      await restoreDatabases({ ...of, onProgress, onPlanned });
+      for (const { path } of batch) await checkDatabase(folder, path, signal);
+      done.add(batch.map(({ path }) => `${path}.db`));
+    }
     const rest =
       only.length > 0
         ? { missing: [], elsewhereCount: 0, fileCount: 0 }
-        : await restoreRest({ store, archive, folder, place: moment.place, signal });
+        : await restoreRest({ store, archive, done, place: moment.place, signal, onProgress, onPlanned });
+    done.close();
     moveIn(folder, dataDirectory);
     isDone = true;
     return {
@@ -93,8 +112,26 @@ export async function restoreContinuous(options: ContinuousRestore): Promise<Con
     };
   } finally {
     if (isDone) place.open();
-    else place.giveBack();
+    else {
+      done?.close();
+      place.giveBack();
+    }
   }
+}
+
+function* batchesOf(files: readonly StoredFile[]): Generator<StoredFile[]> {
+  let batch: StoredFile[] = [];
+  let bytes = 0;
+  for (const file of files) {
+    const size = file.last.pages * file.pageBytes;
+    if (batch.length > 0 && bytes + size > RESTORE_BATCH_BYTES) {
+      yield batch;
+      [batch, bytes] = [[], 0];
+    }
+    batch.push(file);
+    bytes += size;
+  }
+  if (batch.length > 0) yield batch;
 }
 
 /** Reads what a store has. Errors: BackupError if it has no continuous backup. */
@@ -144,13 +181,17 @@ export async function checkDatabase(folder: string, path: string, signal: AbortS
 interface Rest {
   store: Store;
   archive: Archive;
-  folder: string;
+  done: RestoredFiles;
   place: number | null;
   signal: AbortSignal;
+  onProgress: (bytes: number) => void;
+  onPlanned: (bytes: number) => void;
 }
 
 /** Restores what is no database: secrets, and the contents that system.db names. */
-async function restoreRest({ store, archive, folder, place, signal }: Rest) {
+async function restoreRest(rest: Rest) {
+  const { store, archive, done, place } = rest;
+  const { folder } = done;
   let fileCount = 0;
   for (const { path, sha256 } of plainAt(archive.manifest.plain, place)) {
     const name = `${store.name} ${plainKey(sha256)}`;
@@ -166,7 +207,7 @@ async function restoreRest({ store, archive, folder, place, signal }: Rest) {
   }
   if (!existsSync(join(folder, SYSTEM_FILE)))
     throw new BackupError(`${store.name} has no ${SYSTEM_FILE} of that moment`);
-  const contents = await restoreContents({ store, archive, folder, place, signal });
+  const contents = await restoreContents(rest);
   return { ...contents, fileCount: fileCount + contents.fileCount };
 }
 
@@ -180,28 +221,35 @@ export function plainAt(versions: readonly PlainVersion[], place: number | null)
   });
 }
 
-async function restoreContents({ store, archive, folder, signal }: Rest) {
-  const keys = new Map<string, string>();
-  for await (const { key } of store.list("contents/")) keys.set(pathOfContent(key), key);
+async function restoreContents({ store, archive, done, signal, onProgress, onPlanned }: Rest) {
+  const { folder } = done;
+  const objects = new Map<string, { key: string; bytes: number }>();
+  for await (const { key, bytes } of store.list("contents/")) objects.set(pathOfContent(key), { key, bytes });
   const pending = new Set(archive.manifest.missing);
   const missing: string[] = [];
   let [fileCount, elsewhereCount] = [0, 0];
-  for (const path of namedContents(join(folder, SYSTEM_FILE))) {
+  const named = namedContents(join(folder, SYSTEM_FILE));
+  onPlanned([...named].reduce((sum, path) => sum + (objects.get(path)?.bytes ?? 0), 0));
+  for (const path of named) {
     signal.throwIfAborted();
-    const key = keys.get(path);
-    if (key !== undefined) {
-      const file = join(folder, path);
-      mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-      if (!(await store.fetch(key, file))) throw new BackupError(`${store.name} ${key} is missing`);
-      const hash = new Bun.CryptoHasher("sha256");
-      for await (const chunk of createReadStream(file)) hash.update(chunk);
-      if (hash.digest("hex") !== hashOfContent(key)) throw new BackupError(`${store.name} ${key} is damaged`);
-      syncFile(file);
+    const object = objects.get(path);
+    if (object !== undefined) {
+      if (!done.has(path)) await restoreContent(store, object.key, join(folder, path));
+      done.add([path]);
+      onProgress(object.bytes);
       fileCount++;
     } else if (pending.has(path)) missing.push(path);
     else elsewhereCount++;
   }
   return { missing, elsewhereCount, fileCount };
+}
+
+async function restoreContent(store: Store, key: string, file: string): Promise<void> {
+  if (!(await store.fetch(key, file))) throw new BackupError(`${store.name} ${key} is missing`);
+  const hash = new Bun.CryptoHasher("sha256");
+  for await (const chunk of createReadStream(file)) hash.update(chunk);
+  if (hash.digest("hex") !== hashOfContent(key)) throw new BackupError(`${store.name} ${key} is damaged`);
+  syncFile(file);
 }
 
 /** Returns the paths of all contents that a system.db names. */

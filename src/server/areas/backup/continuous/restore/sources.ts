@@ -93,6 +93,8 @@ interface Walk<T extends Wanted> {
   /** Called with the block of each part, in order for each file. */
   apply: (name: string, block: Uint8Array<ArrayBuffer>, target: T) => void;
   onProgress: (bytes: number) => void;
+  /** Called with the bytes of the objects that it will read, as far as none has to be read by its parts. */
+  onPlanned?: (bytes: number) => void;
   signal?: AbortSignal;
 }
 
@@ -108,7 +110,10 @@ export async function applySources<T extends Wanted>(walk: Walk<T>): Promise<voi
   // Indexes behind which every base lies have nothing that is needed.
   const oldest = Math.min(...targets.values().map(({ base }) => base.place));
   const indexes = manifest.indexes.filter(({ place }) => place >= oldest);
-  for (const source of await coverOf(store, { ...manifest, indexes }, { ...range, below: Number.POSITIVE_INFINITY })) {
+  const sources = await coverOf(store, { ...manifest, indexes }, { ...range, below: Number.POSITIVE_INFINITY });
+  const wanted = sources.filter((source) => isWanted(source, targets));
+  walk.onPlanned?.(wanted.reduce((sum, { facts }) => sum + facts.bytes, 0));
+  for (const source of sources) {
     walk.signal?.throwIfAborted();
     await visit(walk, source, targets);
   }
@@ -118,7 +123,7 @@ async function visit<T extends Wanted>(walk: Walk<T>, source: Source, targets: R
   const { store, manifest } = walk;
   const { facts } = source;
   if (source.kind === "segment") {
-    if (source.facts.files.some(([id]) => isIn(source.facts, targets.get(id)))) await readInto(walk, source, targets);
+    if (isWanted(source, targets)) await readInto(walk, source, targets);
     return;
   }
   const some = new Map([...targets].filter(([, target]) => needs(target, facts)));
@@ -132,6 +137,12 @@ async function visit<T extends Wanted>(walk: Walk<T>, source: Source, targets: R
   const { first, last, level } = source.facts;
   for (const child of await coverOf(store, manifest, { first, last, below: level })) await visit(walk, child, rest);
 }
+
+/** Whether a source may have entries that one of the files needs. */
+const isWanted = (source: Source, targets: ReadonlyMap<string, Wanted>): boolean =>
+  source.kind === "segment"
+    ? source.facts.files.some(([id]) => isIn(source.facts, targets.get(id)))
+    : targets.values().some((target) => needs(target, source.facts));
 
 /** Whether a file may have entries in a source that it needs. */
 const needs = ({ base, place, hashes }: Wanted, facts: { place: number; firstPlace: number }): boolean =>
