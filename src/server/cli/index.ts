@@ -39,6 +39,7 @@ const COMMANDS: Readonly<Record<string, LoadCommand>> = {
   "verify-backup": async () => (await import("./backup/verify-backup.ts")).verifyBackupCommand,
   doctor: async () => (await import("./doctor/doctor.ts")).doctorCommand,
   audit: async () => (await import("./audit.ts")).auditCommand,
+  api: async () => (await import("./api.ts")).apiCommand,
   mcp: async () => (await import("./mcp.ts")).mcpCommand,
 };
 

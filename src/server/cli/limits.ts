@@ -55,3 +55,5 @@ export const PREVIEW_MAX_MS = 20_000;
 export const PREVIEW_OUTPUT_CHARACTERS = 1024 * 1024;
 /** Characters of a line that `platform mcp` passes on, or of an answer. */
 export const MCP_MESSAGE_MAX_CHARACTERS = 4 * 1024 * 1024;
+/** Paths that a completion offers. */
+export const COMPLETIONS_MAX = 1_000;
