@@ -1,12 +1,10 @@
 import { AppError } from "../../../kernel/errors.ts";
 import { emptyAnswer } from "../../http/bodies/file-answer.ts";
 import { chooseRange, isUnmodified, rangeStillValid } from "../../http/bodies/range.ts";
-import { acceptsEncoding, IMMUTABLE_SECONDS } from "../../http/packed/answers.ts";
+import { acceptsEncoding, IMMUTABLE } from "../../http/packed/answers.ts";
 import { fileAt, type SiteFile, type SiteFiles } from "./files.ts";
 import { NOT_FOUND_PAGE, PAGE_HEADERS } from "./pages.ts";
 import { hasHash, type SitePath } from "./paths.ts";
-
-const IMMUTABLE = `public, max-age=${IMMUTABLE_SECONDS}, immutable`;
 
 export interface SiteOptions {
   files: SiteFiles;

@@ -2,7 +2,8 @@ import { type Static, Type } from "typebox";
 import { isPlainObject, type PlainObject, type Report } from "../shape/report.ts";
 import { func, list, text, textWith, url } from "../shape/schema.ts";
 
-const LOOPBACK = new Set(["127.0.0.1", "[::1]", "localhost"]);
+/** Hosts to which plain HTTP is as safe as HTTPS. */
+export const LOOPBACK = new Set(["127.0.0.1", "[::1]", "localhost"]);
 
 /** A user as `profile` of an issuer reads them from the claims of a token. The id is the claim `sub`. */
 export interface IssuedProfile {

@@ -2,9 +2,6 @@ import { emptyAnswer } from "../bodies/file-answer.ts";
 import { isUnmodified } from "../bodies/range.ts";
 import type { Encoding, Pack, PackedFile } from "./pack.ts";
 
-/** The time for which browsers cache files whose names contain a hash. */
-export const IMMUTABLE_SECONDS = 31_536_000;
-
 /** Whether `Accept-Encoding` names the encoding with a weight other than 0. `*` alone names none: few clients mean it. */
 export function acceptsEncoding(header: string | null, encoding: Encoding): boolean {
   if (header === null || !header.includes(encoding)) return false;
@@ -14,7 +11,8 @@ export function acceptsEncoding(header: string | null, encoding: Encoding): bool
   });
 }
 
-const IMMUTABLE = `public, max-age=${IMMUTABLE_SECONDS}, immutable`;
+/** `Cache-Control` of files whose names change with their content. */
+export const IMMUTABLE = "public, max-age=31536000, immutable";
 
 /**
  * Answers with a file of a pack, in the smallest encoding that the client accepts, uncompressed where it accepts none; null: the

@@ -1,4 +1,5 @@
 import { badField } from "../../../../kernel/errors.ts";
+import { LOOPBACK } from "../../../config/sections/auth-issuers.ts";
 import type { AuthConfig } from "../../../config/types.ts";
 
 /**
@@ -17,8 +18,6 @@ export function allowedRedirect(
   if (url.username !== "" || url.password !== "") return null;
   return allowed.some((pattern) => matches(url, pattern, anyLoopbackPort)) ? url : null;
 }
-
-const LOOPBACK = new Set(["127.0.0.1", "[::1]", "localhost"]);
 
 function matches(given: URL, pattern: string, anyLoopbackPort: boolean): boolean {
   const isPrefix = pattern.endsWith("*");

@@ -1,6 +1,7 @@
 import { extname } from "node:path";
 import { ownProduct } from "../../../config/loading/product.ts";
 import type { PagesConfig } from "../../../config/types.ts";
+import { IMMUTABLE } from "../../../http/packed/answers.ts";
 import { accentRules } from "./colours.ts";
 import script from "./script.txt" with { type: "text" };
 import sheet from "./style.txt" with { type: "text" };
@@ -13,8 +14,6 @@ export interface Style {
   /** Name of the product on the pages. */
   name: () => string;
 }
-
-const IMMUTABLE = "public, max-age=31536000, immutable";
 
 interface Asset {
   type: string;

@@ -13,6 +13,7 @@ import {
   fetchUserInfo,
 } from "openid-client";
 import { SECOND_MS } from "../../../../kernel/time/duration.ts";
+import { LOOPBACK } from "../../../config/sections/auth-issuers.ts";
 import type { OAuthProvider } from "../../../config/types.ts";
 import { APPLE_SECRET_TTL_SECONDS, PROVIDER_METADATA_TTL_MS, PROVIDER_TIMEOUT_SECONDS } from "../limits.ts";
 import { type Offline, type OidcRow, offlineOf } from "./known.ts";
@@ -30,7 +31,6 @@ import {
 
 /** The scope of OpenID Connect that asks for a refresh token. */
 const OFFLINE: Offline = { scopes: ["offline_access"] };
-const LOOPBACK = new Set(["127.0.0.1", "[::1]", "localhost"]);
 /** Algorithms with a public key: one that the client's secret signs could be made by everybody who has an app. */
 const SIGNED_BY_KEY = [
   "RS256",

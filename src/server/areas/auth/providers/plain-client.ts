@@ -8,6 +8,7 @@ import {
   customFetch,
   fetchProtectedResource,
 } from "openid-client";
+import { LOOPBACK } from "../../../config/sections/auth-issuers.ts";
 import type { OAuthProvider } from "../../../config/types.ts";
 import { PROVIDER_TIMEOUT_SECONDS } from "../limits.ts";
 import { offlineOf, type PlainRow, type ProfileRequest } from "./known.ts";
@@ -15,7 +16,6 @@ import { challengeOf } from "./oidc-client.ts";
 import { profileOf } from "./profile.ts";
 import { type ProviderClient, refreshed, secretInForm, tokenFetch, tokensFrom } from "./requests.ts";
 
-const LOOPBACK = new Set(["127.0.0.1", "[::1]", "localhost"]);
 /** Member in which an ID token passes the library, which would check it as one of OpenID Connect. */
 const SET_ASIDE = "set_aside_id_token";
 

@@ -2,11 +2,9 @@ import { Database } from "bun:sqlite";
 import { reasonOf } from "../../../../kernel/errors.ts";
 import { splitStatements, tokenizeSql } from "../../../../kernel/sql/tokens.ts";
 import { isPlainObject, type PlainObject, type Report } from "../../shape/report.ts";
+import { COLUMN_TYPES, quote } from "./view-sample.ts";
 
 type Fields = ReadonlyMap<string, { type: string }>;
-
-const COLUMN_TYPES: Readonly<Record<string, string>> = { number: "REAL", integer: "INTEGER", boolean: "INTEGER" };
-const quote = (name: string): string => `"${name.replaceAll('"', '""')}"`;
 
 /** Statements that end the transaction of all migrations, fail in it, or change what it cannot roll back. */
 const NOT_IN_MIGRATIONS = new Set("begin commit end rollback savepoint release attach detach vacuum pragma".split(" "));

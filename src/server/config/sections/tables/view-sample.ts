@@ -5,7 +5,8 @@ import { isPlainObject, type PlainObject } from "../../shape/report.ts";
 /** Column in which the SQL of a view sees the fields of a record of a table without a schema, as JSON. */
 export const VIEW_DOCUMENT = "record";
 
-const quote = (name: string): string => `"${name.replaceAll('"', '""')}"`;
+/** Quotes a name for SQL. */
+export const quote = (name: string): string => `"${name.replaceAll('"', '""')}"`;
 
 interface SampledColumn {
   name: string;
@@ -42,7 +43,12 @@ export function createSample(database: DatabaseSync, table: string, { schema, in
   );
 }
 
-const COLUMN_TYPES: Readonly<Record<string, string>> = { number: "REAL", integer: "INTEGER", boolean: "INTEGER" };
+/** SQLite types of the columns of fields; of all others TEXT. */
+export const COLUMN_TYPES: Readonly<Record<string, string>> = {
+  number: "REAL",
+  integer: "INTEGER",
+  boolean: "INTEGER",
+};
 const INSTANT = "2024-05-06T04:00:00.000Z";
 
 function* sampledColumns(schema: unknown): Generator<SampledColumn> {

@@ -2,9 +2,7 @@ import type { DatabaseSync } from "node:sqlite";
 import { reasonOf } from "../../../../kernel/errors.ts";
 import { type SqlToken, tokenizeSql } from "../../../../kernel/sql/tokens.ts";
 import { isPlainObject, type PlainObject, type Report } from "../../shape/report.ts";
-import { createSample } from "./view-sample.ts";
-
-const quote = (name: string): string => `"${name.replaceAll('"', '""')}"`;
+import { createSample, quote } from "./view-sample.ts";
 
 /**
  * Returns the text before a SELECT from a view. `narrowed`: for tables that have columns which no view may see, the SELECT of those
