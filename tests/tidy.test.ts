@@ -151,7 +151,7 @@ describe("floors: main -> cli -> platform -> areas -> {http, access, jobs, socke
   });
 
   test("[CLU7] a server without a cluster loads nothing of it", () => {
-    const isOfCluster = (path: string): boolean => path.startsWith("src/server/cluster/");
+    const isOfCluster = (path: string): boolean => /^src\/server\/(?:platform\/)?cluster\//.test(path);
     // Types are gone from this text; an `import()` loads when it is called.
     const loadsOf = (path: string): string[] =>
       [...codeOf(path).matchAll(/\b(?:from|import)\s*"(\.{1,2}\/[^"]+)"/g)].map(([, target = ""]) =>
@@ -210,7 +210,7 @@ describe("sources", () => {
     // Messages: only the room of sockets has a server to upgrade by, or to publish to.
     {
       call: /\bserver\.(?:upgrade|publish)\(|\)\?\.upgrade\(/,
-      but: /^src\/server\/(?:sockets\/[\w/-]+|http\/workers\/(?:inner-server|worker-listener))\.ts$/,
+      but: /^src\/server\/(?:sockets\/[\w/-]+|http\/workers\/(?:inner-server|local-server|worker-listener))\.ts$/,
     },
     // Outgoing: mail servers and object stores too, and libraries that would connect by themselves. A worker asks its main process,
     // and a node of a cluster the log.

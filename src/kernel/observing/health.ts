@@ -16,7 +16,7 @@ export interface HealthReport {
 
 interface Check {
   name: string;
-  isVital: boolean;
+  isVital: () => boolean;
   look: () => MaybePromise<CheckResult>;
 }
 
@@ -37,8 +37,8 @@ export class HealthChecks {
   }
 
   /** Adds a check. `isVital`: the server cannot serve while the check is not ok, so its health is 503. */
-  add(name: string, look: Check["look"], { isVital = false } = {}): void {
-    this.#checks.push({ name, isVital, look });
+  add(name: string, look: Check["look"], { isVital = false }: { isVital?: boolean | (() => boolean) } = {}): void {
+    this.#checks.push({ name, isVital: typeof isVital === "function" ? isVital : () => isVital, look });
   }
 
   /** Reports the server as unavailable from this call on. */
@@ -63,7 +63,7 @@ export class HealthChecks {
       const result = results[index] ?? { ok: false };
       checks[name] = result;
       if (result.ok) continue;
-      status = isVital ? "unavailable" : status === "unavailable" ? status : "degraded";
+      status = isVital() ? "unavailable" : status === "unavailable" ? status : "degraded";
     }
     return { status, checks };
   }

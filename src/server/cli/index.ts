@@ -38,6 +38,7 @@ const COMMANDS: Readonly<Record<string, LoadCommand>> = {
   history: async () => (await import("./backup/restore.ts")).historyCommand,
   "verify-backup": async () => (await import("./backup/verify-backup.ts")).verifyBackupCommand,
   doctor: async () => (await import("./doctor/doctor.ts")).doctorCommand,
+  cluster: async () => (await import("./cluster.ts")).clusterCommand,
   audit: async () => (await import("./audit.ts")).auditCommand,
   api: async () => (await import("./api.ts")).apiCommand,
   mcp: async () => (await import("./mcp.ts")).mcpCommand,

@@ -16,6 +16,7 @@ export type { IssuedProfile, IssuerConfig } from "./sections/auth-issuers.ts";
 export type { PagesConfig } from "./sections/auth-pages.ts";
 export type { PhonesConfig, PhoneText, SendText, TextContext } from "./sections/auth-phones.ts";
 export type { BackupsConfig, BackupsPlace, ContinuousConfig, ScheduledBackupsConfig } from "./sections/backups.ts";
+export type { ClusterConfig } from "./sections/cluster.ts";
 export type { VectorMetric } from "./sections/declared.ts";
 export type { CronConfig, CronJobConfig, CronRun } from "./sections/functions/cron.ts";
 export type { Job, JobConfig, JobsConfig } from "./sections/functions/jobs.ts";

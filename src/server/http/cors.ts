@@ -3,6 +3,8 @@ import { MAX_AGE_SECONDS } from "./limits.ts";
 
 const ALLOWED_HEADERS =
   "Authorization, Content-Type, X-Platform-Service-Key, Idempotency-Key, Range, If-Range, If-None-Match";
+/** Headers of the nodes of a cluster, which a request may have, and which an answer may show. */
+const CLUSTER_HEADERS = { allowed: "Platform-Position, Platform-Consistency", exposed: "Platform-Position" } as const;
 const EXPOSED_HEADERS = "X-Request-Id, ETag, Content-Range, Retry-After, Idempotent-Replay";
 
 /** Headers of every answer of a drill, so that the copy is not mistaken for the server. */
@@ -10,8 +12,12 @@ export const DRILL_HEADERS = { "x-platform-drill": "1" } as const;
 
 export type Cors = ReturnType<typeof createCors>;
 
-/** Creates the CORS policy. `always` are headers of every answer, with or without `Origin`. */
-export function createCors(config: PlatformConfig["cors"] = {}, always: Readonly<Record<string, string>> = {}) {
+/** Creates the CORS policy. `always` are headers of every answer, with or without `Origin`; `isCluster`: scripts may use the headers of a cluster. */
+export function createCors(
+  config: PlatformConfig["cors"] = {},
+  always: Readonly<Record<string, string>> = {},
+  { isCluster = false } = {},
+) {
   const allowed = config.origin ?? "*";
   const anyOrigin = allowed === "*" || (Array.isArray(allowed) && allowed.includes("*"));
   const isByOrigin = !anyOrigin || config.credentials === true;
@@ -19,7 +25,8 @@ export function createCors(config: PlatformConfig["cors"] = {}, always: Readonly
 
   // Scripts read only the server's own headers.
   const shown = Object.keys(always).filter((name) => name.startsWith("x-"));
-  const exposed = [EXPOSED_HEADERS, ...shown].join(", ");
+  const exposed = [EXPOSED_HEADERS, ...(isCluster ? [CLUSTER_HEADERS.exposed] : []), ...shown].join(", ");
+  const allowedHeaders = isCluster ? `${ALLOWED_HEADERS}, ${CLUSTER_HEADERS.allowed}` : ALLOWED_HEADERS;
   const isMarked = Object.keys(always).length > 0;
 
   /** Adds the headers that a browser of this origin needs; requests without `Origin` get at most `Vary`. */
@@ -46,7 +53,7 @@ export function createCors(config: PlatformConfig["cors"] = {}, always: Readonly
       decorate(headers, request);
       if (headers["access-control-allow-origin"] === undefined) return headers;
       headers["access-control-allow-methods"] = allow;
-      headers["access-control-allow-headers"] = ALLOWED_HEADERS;
+      headers["access-control-allow-headers"] = allowedHeaders;
       headers["access-control-max-age"] = String(config.maxAge ?? MAX_AGE_SECONDS);
       return headers;
     },

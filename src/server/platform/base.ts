@@ -4,7 +4,7 @@ import { AppError } from "../../kernel/errors.ts";
 import { type Ids, systemIds } from "../../kernel/ids.ts";
 import { type Logger, silentLogger } from "../../kernel/logger.ts";
 import { Foreground } from "../../kernel/observing/foreground.ts";
-import { HealthChecks } from "../../kernel/observing/health.ts";
+import { type CheckResult, HealthChecks } from "../../kernel/observing/health.ts";
 import { LogLines } from "../../kernel/observing/log-lines.ts";
 import { AuditOutbox } from "../areas/audit/index.ts";
 import { Capture } from "../areas/backup/continuous/capture/capture.ts";
@@ -26,6 +26,7 @@ import {
 } from "../db/index.ts";
 import { DRILL_HEADERS } from "../http/cors.ts";
 import { createListener } from "../http/listening/listener.ts";
+import type { OpenInner } from "../http/listening/receivers.ts";
 import { holdOutgoing } from "../http/outgoing/leaving.ts";
 import type { Stopping } from "./stopping.ts";
 import type { ServerWorkers } from "./workers/server-workers.ts";
@@ -35,6 +36,15 @@ import type { WorkersOptions } from "./workers/supervisor.ts";
 export interface ClusterSeams {
   capture: CommitCapture;
   gate: AnswerGate;
+  /** The node that this server is. Absent: it is none that others reach, as in tests of the seams. */
+  node?: {
+    /** Opens where other nodes forward requests to. */
+    openInner: OpenInner;
+    /** Returns the state of the cluster, for the health. */
+    check(): CheckResult;
+    /** Whether this node may answer anything. */
+    mayAnswer(): boolean;
+  };
 }
 
 export interface PlatformOptions {

@@ -4,7 +4,8 @@ import { type Logger, silentLogger } from "../../kernel/logger.ts";
 import type { AppAccess } from "../config/app/index.ts";
 import type { PlatformConfig } from "../config/types.ts";
 import { leaving } from "../http/listening/leaving.ts";
-import { HOST_DEFAULT, TLS_HOST_DEFAULT } from "../http/listening/listener.ts";
+import { HOST_DEFAULT, type ServeHere, TLS_HOST_DEFAULT } from "../http/listening/listener.ts";
+import type { OpenInner } from "../http/listening/receivers.ts";
 import { type Areas, openAreas } from "./areas.ts";
 import { type Base, openBase, type PlatformOptions } from "./base.ts";
 import { serveAreas } from "./server.ts";
@@ -21,7 +22,12 @@ export interface Platform {
    * Listens. Port 0 picks a free one. Defaults: 127.0.0.1, 8787; with TLS 0.0.0.0, 443. Errors: the port is not available; already
    * listening, or stopped.
    */
-  listen(options?: { host?: string | undefined; port?: number | undefined }): Promise<{ url: string; port: number }>;
+  listen(options?: {
+    host?: string | undefined;
+    port?: number | undefined;
+    /** Serves on a port that this process has open; null: opens one. */
+    serve?: ServeHere | null;
+  }): Promise<{ url: string; port: number }>;
   /**
    * Accepts no new requests, lets those in progress run for up to 5 s, closes sockets with 1001, saves, and checkpoints. All areas
    * are stopped, whatever one of them throws. Errors: an AggregateError of what they threw, when all of them have stopped.
@@ -38,7 +44,9 @@ export async function createPlatform(config: PlatformConfig, options: PlatformOp
     if (workers !== null) stopping.add("requests", "workers", workers);
     const base = openBase(config, options, { stopping, workers });
     const { areas, app } = await openAreas(config, base, stopping);
-    return serve(config, { base, areas, app, stopping });
+    const node = options.cluster?.node ?? null;
+    if (node !== null) base.health.add("cluster", node.check, { isVital: () => !node.mayAnswer() });
+    return serve(config, { base, areas, app, stopping, openInner: node?.openInner ?? null });
   } catch (cause) {
     // Files and timers of the parts that did open must not leak. Their failures are logged.
     await stopping.stop().catch(() => {});
@@ -81,7 +89,13 @@ async function beginWorkers(
 
 function serve(
   config: PlatformConfig,
-  { base, areas, app, stopping }: { base: Base; areas: Areas; app: AppAccess; stopping: Stopping },
+  {
+    base,
+    areas,
+    app,
+    stopping,
+    openInner,
+  }: { base: Base; areas: Areas; app: AppAccess; stopping: Stopping; openInner: OpenInner | null },
 ): Platform {
   const { http, server, native } = serveAreas(config, base, areas);
   const failure = (cause: unknown, request = new Request("http://localhost/")) => http.failure(cause, request);
@@ -91,12 +105,14 @@ function serve(
     app,
     server,
     fetch: async (request) => answer(base.listener.complete(request)),
-    async listen({ host, port } = {}) {
+    async listen({ host, port, serve: serveHere = null } = {}) {
       const { area } = areas.tls;
       const tls = area === null ? null : await area.open();
       const { workers } = base;
       const isShared = workers !== null;
-      const listening = base.listener.listen(server, { host, port, tls, routes: native, isShared, failure });
+      const options = { host, port, tls, routes: native, isShared, serve: serveHere, failure };
+      const listening = base.listener.listen(server, options);
+      if (openInner !== null) base.listener.openInner(openInner);
       if (workers !== null) await beginWorkers(workers, { config, areas, base }, { host, port: listening.port });
       area?.begin({ host: host ?? TLS_HOST_DEFAULT, port: listening.port, renew: base.listener.renew });
       return listening;

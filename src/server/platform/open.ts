@@ -10,7 +10,7 @@ import type { DevelopmentKey } from "../areas/mcp/index.ts";
 import { readGuide } from "../areas/site/guide/source.ts";
 import { resolveSecrets } from "../config/secrets/secrets.ts";
 import type { PlatformConfig } from "../config/types.ts";
-import { lockDirectory } from "../db/index.ts";
+import { type DirectoryLock, lockDirectory } from "../db/index.ts";
 import { awaitFormerWorkers } from "../db/readers/workers-lock.ts";
 import { unsafeFileSystems } from "../disk/file-system.ts";
 import { removeLeftovers } from "../disk/small-file.ts";
@@ -59,13 +59,8 @@ export async function openPlatform(
 ): Promise<OpenPlatform> {
   const { logger = silentLogger, environment, isDrill = false, takeOver = false, onNewServiceKey } = options;
   const guide = options.isDevelopment === true ? await readGuide() : null;
-  const dataDirectory = resolve(options.data);
-  makeDirectory(dataDirectory);
-  const lock = lockDirectory(dataDirectory);
+  const { dataDirectory, lock } = openDirectory(options.data);
   try {
-    awaitFormerWorkers(dataDirectory, FORMER_WORKERS_MAX_MS);
-    requireWhole(dataDirectory);
-    for (const folder of ["", "tls", "admin-links", "vectorize"]) removeLeftovers(join(dataDirectory, folder));
     const { secrets, newServiceKey, warnings } = resolveSecrets({ dataDirectory, environment, ids: systemIds });
     for (const warning of [...warnings, ...(await unsafeFileSystems(dataDirectory))]) logger.warn(warning);
     if (newServiceKey !== null) onNewServiceKey?.(newServiceKey);
@@ -96,6 +91,22 @@ export async function openPlatform(
       }
     };
     return { ...platform, serviceKey: secrets.serviceKey, lost, stop };
+  } catch (cause) {
+    lock.release();
+    throw cause;
+  }
+}
+
+/** Makes a data directory where there is none, and locks it. Errors: another process uses it, or a restore of it is not complete. */
+export function openDirectory(path: string): { dataDirectory: string; lock: DirectoryLock } {
+  const dataDirectory = resolve(path);
+  makeDirectory(dataDirectory);
+  const lock = lockDirectory(dataDirectory);
+  try {
+    awaitFormerWorkers(dataDirectory, FORMER_WORKERS_MAX_MS);
+    requireWhole(dataDirectory);
+    for (const folder of ["", "tls", "admin-links", "vectorize"]) removeLeftovers(join(dataDirectory, folder));
+    return { dataDirectory, lock };
   } catch (cause) {
     lock.release();
     throw cause;

@@ -31,7 +31,9 @@ export function serveAreas(
   areas: Areas,
 ): { http: Http; server: AnyElysia; native: NativeRoutes } {
   const { clock, logger, isDrill, listener } = base;
-  const cors = createCors(config.cors, { ...(isDrill ? DRILL_HEADERS : {}), ...hstsHeaders(config.server?.hsts) });
+  const isCluster = config.cluster !== undefined;
+  const always = { ...(isDrill ? DRILL_HEADERS : {}), ...hstsHeaders(config.server?.hsts) };
+  const cors = createCors(config.cors, always, { isCluster });
   const accessLog = createAccessLog({ logger, addressOf: (request) => http.parts.addressOf(request) });
   const onAnswer = both(both(areas.system.onAnswer, base.foreground.note), areas.analytics.onAnswer);
   const http: Http = createHttp({

@@ -86,7 +86,7 @@ const FullHealth = Type.Object(
   { description: "With `full`" },
 );
 /** Health report of `GET /api/health`, with version and uptime. */
-interface Health extends HealthReport {
+export interface Health extends HealthReport {
   processes: readonly ProcessFigures[];
   version: string;
   uptime: number;
@@ -110,7 +110,8 @@ export function systemEndpoints(answers: SystemAnswers): readonly Endpoint[] {
   ];
 }
 
-function healthEndpoint({ health }: SystemAnswers): Endpoint {
+/** Creates the endpoint of the health, which each node of a cluster answers itself. */
+export function healthEndpoint({ health }: Pick<SystemAnswers, "health">): Endpoint {
   return endpoint(
     "GET /api/health",
     {

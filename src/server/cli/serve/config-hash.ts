@@ -1,10 +1,15 @@
 import { readFileSync, statSync } from "node:fs";
+import { dirname, relative, resolve } from "node:path";
+import { VERSION } from "../../../kernel/version.ts";
 import { envFileOf } from "../../config/loading/env-file.ts";
 import { importedFiles } from "../../config/loading/imported-files.ts";
 import { ownProduct } from "../../config/loading/product.ts";
 import type { PlatformConfig } from "../../config/types.ts";
 import type { PlatformOptions } from "../../platform/base.ts";
 import type { LogForm } from "../logs.ts";
+
+/** Characters of the hash by which nodes compare their configs. */
+const HASH_LENGTH = 16;
 
 /** Returns the files of a config: those that it imports, and its variables. */
 const filesOf = (file: string): string[] =>
@@ -15,6 +20,20 @@ export function hashOfConfig(file: string): string {
   const hash = new Bun.CryptoHasher("sha256");
   for (const path of filesOf(file)) hash.update(`${path}\0`).update(contentOf(path)).update("\0");
   return hash.digest("base64");
+}
+
+/** Returns a hash of a config that is the same on every node of a cluster with the same files, wherever they are. */
+export function clusterHashOf(file: string): string {
+  if (ownProduct() !== null) return `${VERSION} ${ownProduct()?.version ?? ""}`;
+  const folder = dirname(resolve(file));
+  const hash = new Bun.CryptoHasher("sha256");
+  const paths = importedFiles(file).map((path) => [relative(folder, path), path] as const);
+  for (const [name, path] of paths.toSorted(([one], [other]) => (one < other ? -1 : 1)))
+    hash
+      .update(`${path === resolve(file) ? "" : name}\0`)
+      .update(contentOf(path))
+      .update("\0");
+  return hash.digest("hex").slice(0, HASH_LENGTH);
 }
 
 /** Returns the content of a file; nothing for one that cannot be read. */

@@ -18,7 +18,7 @@ import { createLogger } from "../logs.ts";
 import { configOption, dataOption } from "../options.ts";
 import { errorOutput, plural, printNote } from "../output.ts";
 import { StandardOutput } from "../standard-output.ts";
-import { workersOf } from "./config-hash.ts";
+import { clusterHashOf, workersOf } from "./config-hash.ts";
 import { drillOf, hostOption, logOption, portOption } from "./serve-options.ts";
 import { endOnRequest, isOfDev, stopSignal, takeMcpKey } from "./signals.ts";
 
@@ -57,26 +57,30 @@ export const startCommand = new Command("start")
     }
     // Loaded after the checks: a wrong option or config is reported without loading all areas.
     const { openPlatform } = await import("../../platform/open.ts");
+    const openNode: typeof import("../../platform/cluster/open-node.ts").openNode = async (...asked) =>
+      (await import("../../platform/cluster/open-node.ts")).openNode(...asked);
     const { rehearseBesideServer } = await import("../rehearsal/beside-server.ts");
     const { configFileOf, noteStart, putBackEdit } = await import("../rehearsal/preview.ts");
     let keyLine = "";
-    let platform: OpenPlatform | null = null;
+    let platform: Pick<OpenPlatform, "listen" | "lost" | "stop"> | null = null;
     let endRehearsal = () => {};
     try {
-      platform = await openPlatform(config, {
-        data,
-        environment: process.env,
-        isDrill,
-        takeOver,
-        logger,
-        isDevelopment,
-        development: mcpKey === null ? null : { key: mcpKey },
-        configFile: ownProduct() === null ? configFileOf(file, data, isDevelopment) : null,
-        workers: workersOf(config, { file, log, beganAt }),
-        onNewServiceKey(serviceKey) {
-          keyLine = `\nroot service key: ${serviceKey}`;
-        },
-      });
+      const options = { data, environment: process.env, logger, takeOver };
+      const { cluster } = config;
+      platform =
+        cluster === undefined
+          ? await openPlatform(config, {
+              ...options,
+              isDrill,
+              isDevelopment,
+              development: mcpKey === null ? null : { key: mcpKey },
+              configFile: ownProduct() === null ? configFileOf(file, data, isDevelopment) : null,
+              workers: workersOf(config, { file, log, beganAt }),
+              onNewServiceKey(serviceKey) {
+                keyLine = `\nroot service key: ${serviceKey}`;
+              },
+            })
+          : await openNode({ ...config, cluster }, { ...options, configHash: clusterHashOf(file) });
       const { url } = await platform.listen({ host, port });
       const address = (config.server?.publicUrl ?? url).replace(/\/$/, "");
       const link = config.admin !== false && process.stdout.isTTY ? dashboardLine(address, data) : "";
@@ -90,7 +94,12 @@ export const startCommand = new Command("start")
       Bun.unsafe.setJITPolicy(1);
       endRehearsal = rehearseBesideServer(config, data, logger);
       const isLost = await Promise.race([stopped.then(() => false), platform.lost.then(() => true)]);
-      if (isLost) throw new CommandError(`${data} is now another server's data directory`);
+      if (isLost)
+        throw new CommandError(
+          cluster === undefined
+            ? `${data} is now another server's data directory`
+            : "this node cannot go on: see the log",
+        );
     } catch (cause) {
       // A generated key is shown once, also when the start fails.
       if (keyLine !== "") output.write(`${keyLine.trimStart()}\n`);
@@ -121,7 +130,7 @@ async function reportData(config: PlatformConfig, dataDirectory: string): Promis
  * Stops the platform. Errors: the stop has not ended after STOP_MAX_MS. The process then ends as in a crash, before a container
  * runtime kills it.
  */
-async function stopInTime(platform: OpenPlatform): Promise<void> {
+async function stopInTime(platform: Pick<OpenPlatform, "stop">): Promise<void> {
   if (await endsWithin(platform.stop(), STOP_MAX_MS, systemClock)) return;
   throw new CommandError(`the stop took longer than ${STOP_MAX_MS} ms; what was answered is on disk`);
 }

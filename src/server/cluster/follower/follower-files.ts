@@ -64,6 +64,8 @@ export class FollowerFiles {
   #isScheduled = false;
   #isRepairing = false;
   #isClosed = false;
+  /** Whether what waits is the end of the log. */
+  #isEndReached = false;
   #whenSettled: (() => void)[] = [];
 
   /**
@@ -124,6 +126,9 @@ export class FollowerFiles {
    * and fetched anew.
    */
   reachedEnd(): void {
+    // What waits may be what they hold.
+    this.#isEndReached = this.#waiting.length > 0;
+    if (this.#isEndReached) return;
     for (const id of [...this.#ahead.keys()]) this.#lose(id, new UnusableFile("it holds what the log does not have"));
     this.#repair();
   }
@@ -165,6 +170,7 @@ export class FollowerFiles {
       this.#applyPosition(entry);
       this.#waiting.shift();
     }
+    if (this.#isEndReached) this.reachedEnd();
     this.#repair();
     this.#settle();
   }

@@ -138,6 +138,24 @@ export class ClusterMember {
     });
   }
 
+  /** Leaves the group to others for a while. */
+  abstain(durationMs: number): void {
+    this.#node.abstainsUntilMs = this.#options.now().monotonicMs + durationMs;
+  }
+
+  /** Renews and reads at once: the group may be vacant. */
+  hasten(): void {
+    this.#input((now) => {
+      this.#node.hasten();
+      this.#node.tick(now);
+    });
+  }
+
+  /** The group and the nodes as PostgreSQL has last shown them, and whether their leases are over; null: not yet. */
+  get seen(): ClusterNode["seen"] {
+    return this.#node.seen;
+  }
+
   /** Whether every other live node has applied this position, by answers that were asked for after `sinceMs` of the monotonic clock. */
   isEverywhere(position: number, sinceMs: number): boolean {
     return this.#node.isEverywhere(position, sinceMs);

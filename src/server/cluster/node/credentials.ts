@@ -1,4 +1,4 @@
-import { createECDH, createPrivateKey, createPublicKey, hkdfSync, type KeyObject, sign } from "node:crypto";
+import { createECDH, createHmac, createPrivateKey, createPublicKey, hkdfSync, type KeyObject, sign } from "node:crypto";
 import { bits, integer, objectId, octets, sequence, setOf, tagged, utf8 } from "./der.ts";
 
 /** The name of every node in its certificate. Nodes are told apart by their URLs; whoever has the secrets is one. */
@@ -52,6 +52,15 @@ export function nodeCredentials(secrets: ClusterSecrets): NodeCredentials {
     cert: certificate({ subject: NODE_NAME, serial: 2, extension: isNode }, key),
     secret: derive(secrets, "forwarding", KEY_BYTES).toString("base64url"),
   };
+}
+
+/**
+ * Returns what a cluster keeps of its secrets, to say which one of a node differs. The second is keyed by the first, which has at least 32
+ * bytes: nobody who reads PostgreSQL can try service keys.
+ */
+export function secretMarks({ jwtSecret, serviceKey }: ClusterSecrets, cluster: string): { jwt: string; key: string } {
+  const mark = (text: string): string => createHmac("sha256", jwtSecret).update(text).digest("base64url");
+  return { jwt: mark(`cluster ${cluster}`), key: mark(`service key of ${cluster}: ${serviceKey}`) };
 }
 
 function privateKey(seed: Buffer): KeyObject {

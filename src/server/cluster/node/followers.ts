@@ -60,6 +60,7 @@ export class Followers {
   /** Followers by the number that each has chosen. */
   readonly #connected = new Map<number, Follower>();
   #announced = 0;
+  #isLeft = false;
   #cancelAlive: () => void = () => {};
 
   /** `place` returns what may be announced; null: nothing. */
@@ -75,7 +76,7 @@ export class Followers {
   /** Answers a follower: with messages, for as long as it is connected. */
   connect(number: number): Response {
     this.#connected.get(number)?.end();
-    if (this.#connected.size >= FOLLOWERS_MAX) return new Response(null, { status: 503 });
+    if (this.#isLeft || this.#connected.size >= FOLLOWERS_MAX) return new Response(null, { status: 503 });
     const follower: Follower = new Follower(() => {
       if (this.#connected.get(number) === follower) this.#connected.delete(number);
     });
@@ -98,10 +99,11 @@ export class Followers {
     this.#send(number, { kind: "hold", id, isHeld });
   }
 
-  /** Says that nothing more is taken, and ends the connections. */
-  leave(): void {
+  /** Says that nothing more is taken, and who is to take over (null: whoever can), and ends the connections. */
+  leave(to: string | null): void {
+    this.#isLeft = true;
     this.#cancelAlive();
-    this.#tell({ kind: "leaving" });
+    this.#tell({ kind: "leaving", to });
     for (const follower of this.#connected.values()) follower.end();
     this.#connected.clear();
   }

@@ -7,8 +7,8 @@ export type OwnerMessage =
   /** Whether the client's connection of a forwarded request has to be held open while nothing is sent. */
   | { kind: "hold"; id: number; isHeld: boolean }
   | { kind: "alive" }
-  /** The owner takes no more requests: another one follows. */
-  | { kind: "leaving" };
+  /** The owner takes no more requests: `to`, or another one where that is null. */
+  | { kind: "leaving"; to: string | null };
 
 /** The path by which a follower asks its owner for these messages. */
 export const FOLLOW_PATH = "/follow";

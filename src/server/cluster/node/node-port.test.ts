@@ -22,12 +22,15 @@ let url = "";
 /** Requests that have reached the owner. */
 let reached: string[];
 let held = 0;
+/** Lets the request go on that waits. */
+let goOn: () => void = () => {};
 const links: OwnerLink[] = [];
 
 /** Stands in for a platform: answers with what it was asked. */
 async function serve(request: Request): Promise<Response> {
   const { pathname } = new URL(request.url);
   reached.push(pathname);
+  if (pathname === "/wait") await new Promise<void>((resolve) => (goOn = resolve));
   if (pathname === "/hold") {
     inner.hold(inner.of(request) ?? never(), true);
     await until("the follower holds it", () => held > 0);
@@ -71,6 +74,15 @@ beforeEach(() => {
     place: () => place,
     command: (path) => (path === "/known" ? Promise.resolve(new Response("done")) : null),
   });
+  inner = open();
+});
+afterEach(async () => {
+  for (const link of links.splice(0)) link.stop();
+  port.followers.leave(null);
+  await inner.stop(true);
+});
+
+function open(): InnerServer {
   const websocket = {
     maxPayloadLength: 1024,
     open() {},
@@ -81,13 +93,8 @@ beforeEach(() => {
     message: (socket: { data: SocketHandler }, message: string | Buffer) =>
       socket.data.message(socket as never, message),
   };
-  inner = port.open({ serve, failure: () => new Response(null, { status: 500 }), websocket });
-});
-afterEach(async () => {
-  for (const link of links.splice(0)) link.stop();
-  port.followers.leave();
-  await inner.stop(true);
-});
+  return port.open({ serve, failure: () => new Response(null, { status: 500 }), websocket });
+}
 
 /** Opens a follower's connection to the owner, and waits until it stands. */
 async function linked(events: { announced?: (history: number, place: Place) => void; hold?: () => void } = {}) {
@@ -97,6 +104,7 @@ async function linked(events: { announced?: (history: number, place: Place) => v
     clock: systemClock,
     number: () => ++number,
     announced: events.announced ?? (() => {}),
+    left() {},
     changed() {},
     hold: events.hold ?? (() => {}),
   });
@@ -160,11 +168,26 @@ test("[CLU81] the owner tells a follower what is acknowledged, at once and from 
   expect(held).toBe(1);
 });
 
-test("[CLU81] an owner that leaves ends the connection, and one that comes back is connected again", async () => {
-  const { link } = await linked();
-  port.followers.leave();
+test("[CLU81] an owner that leaves ends the connection, and answers what it has taken", async () => {
+  const { link, forwarding } = await linked();
+  const waiting = forwarding.forward(new Request("http://app.example/wait"), "203.0.113.9");
+  await until("the request is there", () => reached.includes("/wait"));
+  port.followers.leave(null);
   await until("the follower has noticed", () => link.forwarding === null);
+  goOn();
+  expect((await waiting).status).toBe(200);
+});
+
+test("[CLU81] an owner that ends without a word ends what it was asked, and one that comes back is connected again", async () => {
+  const { link, forwarding } = await linked();
+  const waiting = forwarding.forward(new Request("http://app.example/wait"), "203.0.113.9").catch(() => "failed");
+  await until("the request is there", () => reached.includes("/wait"));
+  await inner.stop(true);
+  expect(await waiting).toBe("failed");
+  await until("the follower has noticed", () => link.forwarding === null);
+  inner = open();
   await until("it is connected again", () => link.forwarding !== null);
+  goOn();
 });
 
 test("[CLU82] nobody without a certificate of the cluster reaches anything", async () => {

@@ -1,9 +1,11 @@
-import type { Clock } from "../../../kernel/clock.ts";
+import { type Clock, pause } from "../../../kernel/clock.ts";
+import { UNDER_WAY_MAX_MS } from "../../../kernel/limits.ts";
 import type { OpenInner } from "../../http/listening/receivers.ts";
 import { InnerServer } from "../../http/workers/inner-server.ts";
 import type { Place } from "../protocol/statements.ts";
 import type { NodeCredentials } from "./credentials.ts";
 import { Followers } from "./followers.ts";
+import { LEAVING_LOOK_MS } from "./limits.ts";
 import { FOLLOW_PATH } from "./messages.ts";
 
 export interface NodePortOptions {
@@ -22,30 +24,46 @@ export interface NodePortOptions {
  * refused in the handshake of TLS.
  */
 export class NodePort {
-  readonly followers: Followers;
   readonly #options: NodePortOptions;
+  #followers: Followers;
+  /** The node that is to take over when this one leaves; null: whoever can. */
+  successor: string | null = null;
 
   constructor(options: NodePortOptions) {
     this.#options = options;
-    this.followers = new Followers(options);
+    this.#followers = new Followers(options);
   }
 
+  get followers(): Followers {
+    return this.#followers;
+  }
+
+  /** Opens the port, for as long as this node is the owner. */
   readonly open: OpenInner = (serving) => {
+    const followers = new Followers(this.#options);
+    this.#followers = followers;
     const { hostname, port, credentials, command } = this.#options;
     const { cert, key, ca, secret } = credentials;
-    return new InnerServer(
+    const inner: InnerServer = new InnerServer(
       {
         at: { hostname, port, tls: { cert, key, ca } },
         secret,
-        hold: ({ worker, id }, isHeld) => this.followers.hold(worker, id, isHeld),
+        hold: ({ worker, id }, isHeld) => followers.hold(worker, id, isHeld),
         told: (request, { worker }) => {
           const { pathname } = new URL(request.url);
-          if (pathname === FOLLOW_PATH) return this.followers.connect(worker);
+          if (pathname === FOLLOW_PATH) return followers.connect(worker);
           return command(pathname, request) ?? new Response(null, { status: 404 });
         },
-        stopped: async () => this.followers.leave(),
+        stopped: async () => {
+          followers.leave(this.successor);
+          const givesUpAt = performance.now() + UNDER_WAY_MAX_MS;
+          // Requests that were on their way when the followers were told still come.
+          do await pause(this.#options.clock, LEAVING_LOOK_MS);
+          while (inner.pendingRequests > 0 && performance.now() < givesUpAt);
+        },
       },
       serving,
     );
+    return inner;
   };
 }

@@ -12,6 +12,8 @@ export interface OwnerLinkOptions {
   number(): number;
   /** The owner has said what is acknowledged. */
   announced(history: number, place: Place): void;
+  /** The owner has said that it leaves: soon somebody may take the group, or `to` alone. */
+  left(to: string | null): void;
   /** A request may be forwarded from now on, or no longer. */
   changed(): void;
   /** The client's connection of a request has to be held open, or no longer. */
@@ -104,6 +106,7 @@ export class OwnerLink {
       const request = forwarding.underWay(message.id);
       if (request !== undefined) this.#options.hold(request, message.isHeld);
     }
+    if (message.kind === "leaving") this.#options.left(message.to);
     return message.kind === "leaving";
   }
 

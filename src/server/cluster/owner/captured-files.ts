@@ -34,6 +34,11 @@ export class CapturedFiles {
     this.#options = options;
   }
 
+  /** Each file that this owner has opened, as the log has it; null: it was removed. */
+  get logged(): Iterable<readonly [path: string, file: LoggedFile | null]> {
+    return this.#logged;
+  }
+
   opening(file: string): FileCapture {
     const path = this.#nameOf(file);
     const { append } = this.#options;

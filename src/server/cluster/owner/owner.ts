@@ -76,6 +76,11 @@ export class ClusterOwner {
     return this.#hasLost;
   }
 
+  /** Each file that this owner has opened, as the log has it; null: it was removed. */
+  get logged(): CapturedFiles["logged"] {
+    return this.#files.logged;
+  }
+
   /** Looks what may leave now. Called when the member has progressed, and some times a second. */
   progressed(): void {
     const { member, nowMs } = this.#options;

@@ -58,6 +58,9 @@ export class ClusterNode {
   /** Time at which the log was first seen to be shorter than what is known to be acknowledged. null: it is not. */
   #aheadSinceMs: number | null = null;
   #vacancy: Vacancy | null = null;
+  /** Until then, by the monotonic clock, the group is left to others. */
+  abstainsUntilMs = 0;
+  #announced: Place = START;
   #isReleasing = false;
   #takenNonce = "";
   #now: Instant = { monotonicMs: 0, wallMs: 0 };
@@ -131,9 +134,22 @@ export class ClusterNode {
     this.#isReleasing = this.#role.kind === "owning";
   }
 
-  /** Takes the owner's word for what is acknowledged. */
+  /** Takes the owner's word for what is acknowledged, and reads at once what it has not read yet. */
   announced(place: Place): void {
-    if (this.#role.kind === "following") this.#show(this.#log.showUpTo(place));
+    this.#announced = place;
+    this.#showAnnounced();
+    if (this.#log.shown.position < place.position) this.#readAtMs = 0;
+  }
+
+  /** Renews and reads at once: the group may be vacant. */
+  hasten(): void {
+    this.#renewAtMs = this.#readAtMs = 0;
+  }
+
+  /** The group and the nodes as PostgreSQL has last shown them, and whether their leases are over; null: not yet. */
+  get seen(): { group: GroupRow; nodes: (NodeRow & { isOver: boolean })[] } | null {
+    const nodes = this.#nodes.rows.map((row) => ({ ...row, isOver: this.#watch.isOver(row) }));
+    return this.#group === null ? null : { group: this.#group, nodes };
   }
 
   /** Takes a new connection to this server. */
@@ -336,7 +352,7 @@ export class ClusterNode {
   #renewed(began: Instant, { group, nodes }: StatementAnswer, now: Instant): void {
     this.#extend(began, now);
     this.#ends.add(group.position, now);
-    if (this.#role.kind === "following" && this.#lease.isTrusted(now))
+    if (this.#role.kind === "following" && this.#lease.isTrusted(now) && now.monotonicMs >= this.abstainsUntilMs)
       this.#vacancy = vacancyOf({ group, nodes }, { node: this.#node, known: this.#noted.position }, this.#watch);
   }
 
@@ -356,6 +372,7 @@ export class ClusterNode {
       return;
     }
     this.#compareEnd(group, now);
+    this.#showAnnounced();
     if (comparison === "agrees") this.#mustReach ??= group.position;
     // A read takes some of what there is.
     if (comparison === "agrees" && (entries.at(-1)?.position ?? group.position) < group.position) this.#readAtMs = 0;
@@ -373,6 +390,10 @@ export class ClusterNode {
     this.#aheadSinceMs ??= now.monotonicMs;
     const isLate = now.monotonicMs - this.#aheadSinceMs >= 2 * LEASE_MS;
     if (isLate || this.#kept.differs(group)) this.#raise(group);
+  }
+
+  #showAnnounced(): void {
+    if (this.#role.kind === "following") this.#show(this.#log.showUpTo(this.#announced));
   }
 
   #show(entries: readonly LogEntry[]): void {

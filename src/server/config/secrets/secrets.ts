@@ -61,6 +61,15 @@ export function resolveSecrets(options: {
   return { secrets: { serviceKey, jwtSecret }, newServiceKey: isNew ? serviceKey : null, warnings };
 }
 
+/** Returns the secrets of the environment, where both have to be: all nodes of a cluster have the same ones. Errors: `SecretsError`. */
+export function environmentSecrets(environment: Environment): Secrets {
+  const { jwtSecret, serviceKey } = fromEnvironment(environment);
+  const missing = jwtSecret === undefined ? "PLATFORM_JWT_SECRET" : "PLATFORM_SERVICE_KEY";
+  if (jwtSecret === undefined || serviceKey === undefined)
+    throw new SecretsError(`${missing} must be set: all nodes of a cluster have the same secrets`);
+  return { jwtSecret, serviceKey };
+}
+
 /** Returns the root service key stored in a data directory; null when none is. Errors: `SecretsError`. */
 export function storedServiceKey(dataDirectory: string): string | null {
   return readSecrets(join(dataDirectory, SECRETS_FILE), []).serviceKey ?? null;

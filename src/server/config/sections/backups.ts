@@ -15,7 +15,7 @@ import { type ObjectStore, objectStore } from "./storage.ts";
 /** A folder on this machine, or an object store. */
 export type BackupsPlace = { folder: string } | { s3: ObjectStore };
 
-const place = () =>
+export const place = () =>
   Type.Unsafe<BackupsPlace>(
     refined(
       Type.Object({ folder: Type.Optional(text()), s3: Type.Optional(objectStore()) }),

@@ -5,6 +5,7 @@ import { checkIssuers } from "./auth-issuers.ts";
 import { checkPages } from "./auth-pages.ts";
 import { checkPhoneFactor } from "./auth-phones.ts";
 import { Backups, type BackupsConfig } from "./backups.ts";
+import { type ClusterConfig, ClusterSection, checkCluster } from "./cluster.ts";
 import { Declared, Vectorize } from "./declared.ts";
 import { Cron, type CronConfig } from "./functions/cron.ts";
 import { Jobs, type JobsConfig } from "./functions/jobs.ts";
@@ -41,6 +42,8 @@ const Sections = Type.Object({
   audit: Type.Optional(Audit),
   /** Scheduled and continuous backups. None by default. */
   backups: Type.Optional(Type.Unsafe<BackupsConfig>(Backups)),
+  /** Several nodes with one backend. None by default. */
+  cluster: Type.Optional(Type.Unsafe<ClusterConfig>(ClusterSection)),
   triggers: Type.Optional(Triggers),
   webhooks: Type.Optional(Webhooks),
   rateLimits: Type.Optional(RateLimits),
@@ -62,6 +65,7 @@ export const Platform = related(Sections, (config, report) => {
   checkPages(config, report);
   checkPhoneFactor(config, report);
   checkIssuers(config, report);
+  checkCluster(config, report);
 });
 /** Everything that a platform serves. The comments of members give their defaults. */
 export interface PlatformConfig extends Static<typeof Sections> {}

@@ -5,6 +5,7 @@ import type { Clock } from "../../../kernel/clock.ts";
 import { codeOf } from "../../../kernel/errors.ts";
 import { createSocketServer, type SocketHandler } from "../../sockets/socket-server.ts";
 import { HEADERS_MAX_BYTES, IDLE_TIMEOUT_SECONDS, REQUEST_MAX_BYTES } from "../limits.ts";
+import type { LocalServing } from "../workers/local-server.ts";
 import { Shedding } from "../workers/shedding.ts";
 import { createClientAddress, type ProxyTrust } from "./client-address.ts";
 import { Generations, type Retirement } from "./generations.ts";
@@ -34,8 +35,13 @@ export interface ListenOptions {
   routes?: NativeRoutes;
   /** Whether workers may listen on the port, too. */
   isShared?: boolean;
+  /** Serves on a port that this process has open; null: opens one. */
+  serve?: ServeHere | null;
   failure(cause: unknown, request?: Request): Response;
 }
+
+/** Serves on an open port. Routes of Bun's own router are not used there: `fetch` answers in the same way. */
+export type ServeHere = (serving: LocalServing) => Bun.Server<SocketHandler>;
 
 /** The network side of a platform. Before it listens there are no sockets; requests then come from the process itself. */
 export type Listener = ReturnType<typeof createListener>;
@@ -90,14 +96,11 @@ export function createListener(options: {
      * Listens on a port. `routes`: requests that Bun's own router matches bypass `server`, which must answer them in the same way.
      * Errors: already listening, already stopped, or the port is not available.
      */
-    listen(
-      server: AnyElysia,
-      { host: wantedHost, port: wantedPort, tls = null, routes = {}, isShared = false, failure }: ListenOptions,
-    ) {
+    listen(server: AnyElysia, { tls = null, routes = {}, isShared = false, failure, ...asked }: ListenOptions) {
       // A second server would never be stopped, and its sockets would receive no published messages.
       if (receivers.port !== null) throw new Error(`It listens already, on ${origin}`);
       if (isStopped) throw new Error("It was stopped, and cannot listen again");
-      const { host, port: askedPort } = addressFor(tls !== null, wantedHost, wantedPort);
+      const { host, port: askedPort } = addressFor(tls !== null, asked.host, asked.port);
       let port = askedPort;
       const serve = leaving(server.fetch, { gate, failure });
       const leave = (handle: NativeHandler): NativeHandler => leaving(handle, { gate, failure });
@@ -106,7 +109,7 @@ export function createListener(options: {
       const opened = new Generations(options.clock, tls?.steering ?? null);
       const open = (certificate: Certificate | null): Bun.Server<SocketHandler> =>
         opened.open((retirement) =>
-          Bun.serve<SocketHandler>({
+          (asked.serve ?? Bun.serve<SocketHandler>)({
             hostname: host,
             port,
             // Two servers share the port during a renewal, and workers share it.
@@ -177,7 +180,7 @@ function requireFree(hostname: string, port: number): void {
 }
 
 /** Describes a listen error with the address and the reason, which system errors lack. */
-function listenError(cause: unknown, host: string, port: number): Error {
+export function listenError(cause: unknown, host: string, port: number): Error {
   const code = codeOf(cause);
   const reason = LISTEN_REASONS[code] ?? "it is not an address of this machine";
   return Object.assign(new Error(`cannot listen on ${host}, port ${port}: ${reason} (${code})`, { cause }), { code });

@@ -115,6 +115,11 @@ export class InnerServer implements Receiver {
     return true;
   }
 
+  /** Requests that are not answered yet. */
+  get pendingRequests(): number {
+    return this.#server.pendingRequests;
+  }
+
   publish(topic: string, message: string | Uint8Array | ArrayBuffer): number {
     if (typeof message === "string") for (const { sockets } of this.#links.values()) sockets.publish(topic, message);
     return this.#server.publish(topic, message);

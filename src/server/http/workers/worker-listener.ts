@@ -5,9 +5,11 @@ import { UNDER_WAY_MAX_MS } from "../../../kernel/limits.ts";
 import type { MaybePromise } from "../../../kernel/maybe-promise.ts";
 import { endsWithin } from "../../../kernel/time/stop.ts";
 import { CLOSE, IDLE_TIMEOUT_SECONDS as SOCKET_IDLE_SECONDS } from "../../sockets/limits.ts";
+import type { SocketHandler } from "../../sockets/socket-server.ts";
 import { HEADERS_MAX_BYTES, IDLE_TIMEOUT_SECONDS, REQUEST_MAX_BYTES } from "../limits.ts";
 import type { Forwarding } from "./forwarding.ts";
 import { HeldSockets } from "./held-sockets.ts";
+import { LocalServer, type LocalServing } from "./local-server.ts";
 import { Shedding } from "./shedding.ts";
 
 /** The end of a client's WebSocket: it is held for the main process, or relayed to it. */
@@ -23,7 +25,9 @@ export interface WorkerListenerOptions {
   clock: Clock;
   host: string;
   port: number;
-  forwarding: Pick<Forwarding, "forward" | "open" | "link" | "ask">;
+  forwarding: Pick<Forwarding, "forward" | "open">;
+  /** Holds WebSockets for the main process, on one link to it; null: they are relayed. */
+  holding: Pick<Forwarding, "link" | "ask"> | null;
   /** Answers a request; null: the main process is to. `peer` returns the address of the connection. */
   answer(request: Request, peer: () => string): MaybePromise<Response | null>;
   /** Answers when the main process does not. */
@@ -31,7 +35,12 @@ export interface WorkerListenerOptions {
   /** The size of a WebSocket's message, and of what waits to be sent to one that reads slowly. */
   messageMaxBytes: number;
   waitingMaxBytes: number;
+  /** Whether other processes listen on the port, too. */
+  isShared: boolean;
 }
+
+/** A WebSocket of the port: passed on, or handled by this process. */
+type PortSocket = Passing | SocketHandler;
 
 /**
  * Listens on the port of the main process, beside it: the system spreads connections over both. Errors: the port is not available,
@@ -48,79 +57,69 @@ export function listenAsWorker(options: WorkerListenerOptions) {
     return response;
   };
 
-  const forward = (request: Request, server: Server<Passing>): Promise<Response> => {
-    forwarded += 1;
+  /** Answers here while it is there, in place of everything else. */
+  let local: LocalServer | null = null;
+  /** Requests that are forwarded now. */
+  let underWay = 0;
+
+  const passOn = (request: Request, server: Server<PortSocket>): Promise<Response> => {
     const peer = addressOf(server, request);
-    if (!isUpgrade(request))
-      return forwarding.forward(request, peer).catch((cause: unknown) => failure(cause, request));
-    const isOfRoutes = OF_ROUTES.test(request.url);
-    const answered = isOfRoutes ? relay(request, server, peer) : hold(request, server, peer);
-    return answered.catch((cause: unknown) => failure(cause, request));
+    if (!isUpgrade(request)) return forwarding.forward(request, peer);
+    return held === null || OF_ROUTES.test(request.url)
+      ? relay(forwarding, { request, server, peer })
+      : hold(held, { request, server, peer });
   };
 
-  const hold = async (request: Request, server: Server<Passing>, peer: string): Promise<Response> => {
-    const socket = await held.begin();
-    const headers = await held.ask(request, peer, socket.id).catch((cause: unknown) => {
-      socket.close(CLOSE.lost, "");
-      throw cause;
-    });
-    if (headers instanceof Response) {
-      socket.close(CLOSE.lost, "");
-      return headers;
-    }
-    // The client has left, or the link has ended.
-    if (!socket.isLive || !server.upgrade(request, { data: socket, headers })) socket.close(CLOSE.lost, "");
-    return UPGRADED;
+  const forward = (request: Request, server: Server<PortSocket>): Promise<Response> => {
+    forwarded += 1;
+    underWay += 1;
+    return passOn(request, server)
+      .catch((cause: unknown) => failure(cause, request))
+      .finally(() => {
+        underWay -= 1;
+      });
   };
 
-  const relay = async (request: Request, server: Server<Passing>, peer: string): Promise<Response> => {
-    const upstream = await forwarding.open(request, peer);
-    if (upstream instanceof Response) return upstream;
-    const { relay: data, headers } = upstream;
-    // The client has left.
-    if (!server.upgrade(request, { data, headers })) data.close(CLOSE.lost, "");
-    return UPGRADED;
-  };
+  let localHandlers: Bun.WebSocketHandler<SocketHandler> = { message() {} };
 
-  const server = Bun.serve<Passing>({
+  const server = Bun.serve<PortSocket>({
     hostname: options.host,
     port: options.port,
-    reusePort: true,
+    reusePort: options.isShared,
     idleTimeout: IDLE_TIMEOUT_SECONDS,
     maxRequestBodySize: REQUEST_MAX_BYTES,
     fetch: (request, receiver) => {
+      if (local !== null) return local.answer(request);
       const here = answer(request, () => addressOf(receiver, request));
       if (here === null) return forward(request, receiver);
       if (here instanceof Response) return passing(here);
       return here.then((response) => (response === null ? forward(request, receiver) : passing(response)));
     },
-    websocket: {
-      maxPayloadLength: options.messageMaxBytes,
-      backpressureLimit: options.waitingMaxBytes,
-      closeOnBackpressureLimit: true,
-      idleTimeout: SOCKET_IDLE_SECONDS,
-      sendPings: true,
-      open: (client) => client.data.attach(client),
-      message: (client, message) => client.data.send(client, message),
-      drain: (client) => client.data.report(client),
-      ping: (client, data) => client.data.ping(data),
-      close: (client, code, reason) => client.data.close(code, reason),
-    },
+    websocket: portHandlers(passingHandlers(options), () => localHandlers),
     error: (cause) => failure(cause, new Request("http://localhost/")),
   });
 
-  const held = new HeldSockets({
-    forwarding,
-    clock: options.clock,
-    publish: (topic, message) => void server.publish(topic, message),
-  });
+  const publish = (topic: string, message: string) => void server.publish(topic, message);
+  const { holding, clock } = options;
+  const held = holding === null ? null : new HeldSockets({ forwarding: holding, clock, publish });
 
   return {
     /** Ends this share of the connections with their next answers by this process: others have fewer. */
     shed: (share: number): void => shedding.begin(share, server.pendingRequests),
+    port: server.port ?? options.port,
     /** Requests that were passed on since the start. */
     get forwarded(): number {
       return forwarded;
+    },
+    /** Lets a server of this process answer on the port from now on, until that is stopped. */
+    serve(serving: LocalServing): LocalServer {
+      localHandlers = serving.websocket;
+      const end = (): void => {
+        if (local === served) local = null;
+      };
+      const served: LocalServer = new LocalServer(serving, { server, others: () => underWay, end }, clock);
+      local = served;
+      return served;
     },
     /** Holds the connection of a request that is under way, or no longer. */
     hold: (request: Request, isHeld: boolean): void => server.timeout(request, isHeld ? 0 : IDLE_TIMEOUT_SECONDS),
@@ -128,13 +127,75 @@ export function listenAsWorker(options: WorkerListenerOptions) {
     async stop(): Promise<void> {
       const answered = server.stop(false);
       await endsWithin(answered, UNDER_WAY_MAX_MS, options.clock);
-      held.stop();
+      held?.stop();
       await server.stop(true);
     },
   };
 }
 
-const addressOf = (server: Server<Passing>, request: Request): string =>
+interface Upgrading {
+  request: Request;
+  server: Server<PortSocket>;
+  peer: string;
+}
+
+async function hold(held: HeldSockets, { request, server, peer }: Upgrading): Promise<Response> {
+  const socket = await held.begin();
+  const headers = await held.ask(request, peer, socket.id).catch((cause: unknown) => {
+    socket.close(CLOSE.lost, "");
+    throw cause;
+  });
+  if (headers instanceof Response) {
+    socket.close(CLOSE.lost, "");
+    return headers;
+  }
+  // The client has left, or the link has ended.
+  if (!socket.isLive || !server.upgrade(request, { data: socket, headers })) socket.close(CLOSE.lost, "");
+  return UPGRADED;
+}
+
+async function relay(forwarding: Pick<Forwarding, "open">, { request, server, peer }: Upgrading): Promise<Response> {
+  const upstream = await forwarding.open(request, peer);
+  if (upstream instanceof Response) return upstream;
+  const { relay: data, headers } = upstream;
+  // The client has left.
+  if (!server.upgrade(request, { data, headers })) data.close(CLOSE.lost, "");
+  return UPGRADED;
+}
+
+/** Handles WebSockets that are passed on, and those of a server of this process. */
+function portHandlers(
+  passed: Bun.WebSocketHandler<Passing>,
+  local: () => Bun.WebSocketHandler<SocketHandler>,
+): Bun.WebSocketHandler<PortSocket> {
+  const of = ({ data }: ServerWebSocket<PortSocket>): Bun.WebSocketHandler<PortSocket> =>
+    // Whoever has upgraded it has given it data of its own.
+    ("attach" in data ? passed : local()) as Bun.WebSocketHandler<PortSocket>;
+  return {
+    ...(passed as Bun.WebSocketHandler<PortSocket>),
+    open: (client) => of(client).open?.(client),
+    message: (client, message) => of(client).message?.(client, message),
+    drain: (client) => of(client).drain?.(client),
+    ping: (client, data) => of(client).ping?.(client, data),
+    pong: (client, data) => of(client).pong?.(client, data),
+    close: (client, code, reason) => of(client).close?.(client, code, reason),
+  };
+}
+
+const passingHandlers = (options: WorkerListenerOptions): Bun.WebSocketHandler<Passing> => ({
+  maxPayloadLength: options.messageMaxBytes,
+  backpressureLimit: options.waitingMaxBytes,
+  closeOnBackpressureLimit: true,
+  idleTimeout: SOCKET_IDLE_SECONDS,
+  sendPings: true,
+  open: (client) => client.data.attach(client),
+  message: (client, message) => client.data.send(client, message),
+  drain: (client) => client.data.report(client),
+  ping: (client, data) => client.data.ping(data),
+  close: (client, code, reason) => client.data.close(code, reason),
+});
+
+const addressOf = (server: Server<PortSocket>, request: Request): string =>
   server.requestIP(request)?.address ?? "127.0.0.1";
 
 const isUpgrade = ({ method, headers }: Request): boolean =>

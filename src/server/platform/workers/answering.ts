@@ -3,6 +3,7 @@ import { ACT_AS_HEADER } from "../../access/acting.ts";
 import { ADMIN_HEADER, SERVICE_KEY_HEADER } from "../../access/principals.ts";
 import type { PlatformConfig } from "../../config/types.ts";
 import { ReadCut } from "../../db/readers/read-cut.ts";
+import type { ReaderFile } from "../../db/readers/reader-file.ts";
 import type { SharedPage } from "../../db/readers/shared-page.ts";
 import type { Answered } from "../../http/exchange/request-context.ts";
 import type { Http } from "../../http/http.ts";
@@ -42,7 +43,18 @@ export interface Answering {
  */
 export async function createAnswering(
   config: PlatformConfig,
-  { order, page, onAnswer }: { order: WorkerOrder; page: SharedPage; onAnswer: (answer: WorkerAnswer) => void },
+  {
+    order,
+    page,
+    onAnswer,
+    onOpen = () => {},
+  }: {
+    order: Pick<WorkerOrder, "secrets" | "dataDirectory" | "isDrill">;
+    page: SharedPage;
+    onAnswer: (answer: WorkerAnswer) => void;
+    /** Called with each file that is opened. */
+    onOpen?: (file: ReaderFile) => void;
+  },
 ): Promise<Answering> {
   const cut = new ReadCut(page);
   const answers = new WeakMap<Request, Answered>();
@@ -51,6 +63,7 @@ export async function createAnswering(
     order,
     cut,
     addressOf,
+    onOpen,
     onAnswer: (answer) => void answers.set(answer.request, answer),
   });
   const find = createFinding(config, served);

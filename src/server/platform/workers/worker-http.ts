@@ -34,8 +34,15 @@ export async function createWorkerHttp(
   {
     order,
     cut,
+    onOpen,
     ...requests
-  }: { order: WorkerOrder; cut: ReadCut; addressOf: (request: Request) => string; onAnswer: AnswerListener },
+  }: {
+    order: Pick<WorkerOrder, "secrets" | "dataDirectory" | "isDrill">;
+    cut: ReadCut;
+    onOpen: (file: ReaderFile) => void;
+    addressOf: (request: Request) => string;
+    onAnswer: AnswerListener;
+  },
 ): Promise<WorkerHttp> {
   const clock = systemClock;
   const { secrets, dataDirectory, isDrill } = order;
@@ -44,6 +51,7 @@ export async function createWorkerHttp(
   const open = (path: string): ReaderFile => {
     const file = new ReaderFile(path, cut);
     files.push(file);
+    onOpen(file);
     return file;
   };
   const spoil = (): never => cut.spoil();
@@ -62,7 +70,11 @@ export async function createWorkerHttp(
     ...requests,
     clock,
     logger,
-    cors: createCors(cors, { ...(isDrill ? DRILL_HEADERS : {}), ...hstsHeaders(server?.hsts) }),
+    cors: createCors(
+      cors,
+      { ...(isDrill ? DRILL_HEADERS : {}), ...hstsHeaders(server?.hsts) },
+      { isCluster: config.cluster !== undefined },
+    ),
     principals,
     holdOpen() {},
     bodyMaxBytes: server?.maxBodySize ?? BODY_MAX_BYTES,

@@ -30,6 +30,8 @@ export async function runWorker(
     ...order,
     clock,
     forwarding,
+    holding: forwarding,
+    isShared: true,
     answer,
     failure: unanswered,
     messageMaxBytes: Math.max(FRAME_MAX_BYTES, roomMessageMaxBytes(config.rooms ?? {})),

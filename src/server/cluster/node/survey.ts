@@ -1,0 +1,88 @@
+import type { Clock } from "../../../kernel/clock.ts";
+import type { Ids } from "../../../kernel/ids.ts";
+import { PostgresConnection } from "../postgres/connection.ts";
+import type { Row } from "../postgres/wire.ts";
+import type { Durability } from "../protocol/statements.ts";
+import { SURVEY_MS } from "./limits.ts";
+import { durabilityProblem, makeRoom } from "./preparation.ts";
+
+const decoder = new TextDecoder();
+const textsOf = (row: Row): string[] => row.map((value) => decoder.decode(value ?? new Uint8Array(0)));
+
+export interface Surveyed {
+  /** Version and config of each node, by its URL. */
+  facts: ReadonlyMap<string, { version: string; config: string }>;
+  /** Bytes of the log in PostgreSQL. */
+  logBytes: number;
+  /** Why PostgreSQL is less durable than it has to be; null: it is as durable. */
+  durabilityProblem: string | null;
+}
+
+export interface SurveyOptions {
+  postgres: string;
+  durability: Durability;
+  clock: Clock;
+  ids: Ids;
+  /** Whether this node makes room for the log. */
+  isOwner: () => boolean;
+  /** Told when PostgreSQL becomes less durable than it has to be, or as durable again. */
+  onChange(problem: string | null): void;
+}
+
+/** Looks at what the protocol does not need to know, every SURVEY_MS, on a connection of its own. */
+export class Survey {
+  readonly #options: SurveyOptions;
+  #last: Surveyed = { facts: new Map(), logBytes: 0, durabilityProblem: null };
+  #cancel: () => void = () => {};
+  #isStopped = false;
+
+  constructor(options: SurveyOptions) {
+    this.#options = options;
+  }
+
+  get last(): Surveyed {
+    return this.#last;
+  }
+
+  start(): void {
+    void this.#look()
+      // Without PostgreSQL nothing has changed; the member says that it is away.
+      .catch(() => {})
+      .finally(() => {
+        if (!this.#isStopped) this.#cancel = this.#options.clock.after(SURVEY_MS, () => this.start());
+      });
+  }
+
+  stop(): void {
+    this.#isStopped = true;
+    this.#cancel();
+  }
+
+  async #look(): Promise<void> {
+    const { postgres, durability, ids, isOwner, onChange } = this.#options;
+    const connection = await PostgresConnection.open({
+      url: postgres,
+      applicationName: "platform survey",
+      nonce: () => ids.secret(18),
+      closed() {},
+    });
+    try {
+      const { rows } = await connection.run("SELECT node, version, config FROM platform.facts");
+      const facts = rows.map((row) => {
+        const [node = "", version = "", config = ""] = textsOf(row);
+        return [node, { version, config }] as const;
+      });
+      const size = await connection.run(
+        `SELECT coalesce(sum(pg_total_relation_size(inhrelid)), 0)::text FROM pg_inherits
+         WHERE inhparent = 'platform.log'::regclass`,
+      );
+      const problem = await durabilityProblem(connection, durability);
+      if (isOwner()) await makeRoom(connection);
+      if (problem !== this.#last.durabilityProblem) onChange(problem);
+      const [bytes = "0"] = textsOf(size.rows[0] ?? []);
+      this.#last = { facts: new Map(facts), logBytes: Number(bytes), durabilityProblem: problem };
+    } finally {
+      connection.close();
+    }
+  }
+}
