@@ -131,7 +131,9 @@ async function visit<T extends Wanted>(walk: Walk<T>, source: Source, targets: R
   const fitting = new Map(
     [...some].filter(([, { place, hashes }]) => hashes !== null && (place ?? facts.place) >= facts.place),
   );
-  const early = fitting.size > 0 ? await readInto(walk, source, fitting) : new Set<T>();
+  // Where every base lies within its time, it most likely begins too early for all: it would be read in vain.
+  const isWorth = fitting.values().some(({ base }) => base.place < facts.firstPlace);
+  const early = isWorth ? await readInto(walk, source, fitting) : new Set(fitting.values());
   const rest = new Map([...some].filter(([id, target]) => !fitting.has(id) || early.has(target)));
   if (rest.size === 0) return;
   const { first, last, level } = source.facts;
