@@ -1,7 +1,7 @@
 /** Files of a follower: whole positions, files that come, go and come back, and files that are not as the log has them. */
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
-import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, readlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { openOwnerFiles } from "../../../../tests/support/cluster/owner-files.ts";
 import { temporaryDirectory } from "../../../../tests/support/index.ts";
@@ -11,6 +11,7 @@ import { systemIds } from "../../../kernel/ids.ts";
 import type { DatabaseFile } from "../../db/types.ts";
 import type { LogEntry, LogRow } from "../protocol/statements.ts";
 import { type FileSource, FollowerFiles } from "./follower-files.ts";
+import { OPEN_FILES_MAX } from "./limits.ts";
 
 const NOTES = "databases/notes.db";
 const SYSTEM = "system.db";
@@ -41,19 +42,20 @@ function ownerWithLog() {
 function openFollower(directory: string, how: { source?: FileSource; wasOwner?: boolean } = {}) {
   const failures: string[] = [];
   const visible: string[] = [];
+  const closed: string[] = [];
   const files = new FollowerFiles(
     {
       directory,
       clock: systemClock,
       ids: systemIds,
       onVisible: (path) => void visible.push(path),
-      onClosing: () => {},
+      onClosing: (path) => void closed.push(path),
       onFailure: (path, cause) => void failures.push(`${path}: ${cause instanceof Error ? cause.message : cause}`),
       source: how.source ?? null,
     },
     { wasOwner: how.wasOwner ?? false },
   );
-  return { files, failures, visible };
+  return { files, failures, visible, closed };
 }
 
 /** Fetches from the log alone, which has a file from its creation on. */
@@ -102,6 +104,7 @@ test("[CLU67] a position is applied whole, with files that are made and removed 
   await add(owner.open(NOTES), "c");
   first.files.apply([append()]);
   expect(textsIn(join(directory, NOTES))).toEqual(["c"]);
+  expect(first.closed).toEqual([join(directory, NOTES)]);
   expect(existsSync(join(directory, "databases/passing.db"))).toBe(false);
   expect(first.files.paths.sort()).toEqual([NOTES, SYSTEM]);
   await first.files.close();
@@ -228,3 +231,33 @@ test("[CLU70] a long WAL is moved into its file while entries come", async () =>
   await owner.stop();
   expect(textsIn(join(directory, NOTES))).toEqual(textsIn(join(owner.directory, NOTES)));
 });
+
+test("[CLU73] files of instances that were not changed for longest are closed, and no reader of others is told", async () => {
+  const { owner, append, add } = ownerWithLog();
+  const directory = temporaryDirectory();
+  const { files, failures, closed } = openFollower(directory);
+  const paths = Array.from({ length: 2 * OPEN_FILES_MAX }, (_, index) => `databases/shop/tenant-${index}.db`);
+  for (const [index, path] of [SYSTEM, ...paths].entries()) {
+    const file = owner.open(path);
+    await add(file, `text ${index}`);
+    await file.close();
+    files.apply([append()]);
+  }
+  const descriptors = readdirSync("/proc/self/fd").flatMap((name) => {
+    try {
+      return readlinkSync(`/proc/self/fd/${name}`);
+    } catch {
+      // Closed meanwhile: the one of this directory.
+      return [];
+    }
+  });
+  const open = new Set(descriptors.filter((path) => path.startsWith(directory) && path.endsWith(".db")));
+  expect(open.has(join(directory, SYSTEM))).toBe(true);
+  expect(open.has(join(directory, paths[0] ?? ""))).toBe(false);
+  expect([...open].filter((path) => path.includes("tenant-")).length).toBeLessThanOrEqual(OPEN_FILES_MAX);
+  expect(closed).toEqual([]);
+  for (const index of [0, 5]) expect(textsIn(join(directory, paths[index] ?? ""))).toEqual([`text ${index + 1}`]);
+  expect(failures).toEqual([]);
+  await files.close();
+  await owner.stop();
+}, 60_000);

@@ -37,7 +37,10 @@ export interface FollowerFilesOptions {
   ids: Ids;
   /** Called in the turn in which a commit of the file at `path` becomes visible. */
   onVisible: (path: string) => void;
-  /** Called before a file is replaced or removed: everything of this process that has it open closes it before it returns. */
+  /**
+   * Called before a file is replaced or removed that is not an instance's: everything of this process that has it open closes it before
+   * it returns.
+   */
   onClosing: (path: string) => void;
   onFailure: (path: string, cause: unknown) => void;
   /** Fetches files that were set aside. null: nothing can, and the follower does not answer any more. */
@@ -279,8 +282,7 @@ export class FollowerFiles {
   #closeOldest(): void {
     if (this.#open.size <= OPEN_FILES_MAX) return;
     for (const [id, file] of this.#open) {
-      if (this.#checkpointing.has(id) || file.isOpen) continue;
-      this.#options.onClosing(file.path);
+      if (this.#checkpointing.has(id) || file.isOpen || !isInstance(this.#state.byId(id)?.path ?? "")) continue;
       file.close();
       this.#open.delete(id);
       return;
@@ -334,7 +336,7 @@ export class FollowerFiles {
   }
 
   #close(id: string, path: string): void {
-    this.#options.onClosing(this.#pathOf(path));
+    if (!isInstance(path) && fs.existsSync(this.#pathOf(path))) this.#options.onClosing(this.#pathOf(path));
     this.#open.get(id)?.close();
     this.#open.delete(id);
   }
@@ -426,6 +428,9 @@ export class FollowerFiles {
     return join(this.#options.directory, path);
   }
 }
+
+/** Whether a path is that of an instance's file, of which there may be thousands, and none is read in this process. */
+const isInstance = (path: string): boolean => path.split("/").length > 2;
 
 const isSame = (one: FileState, other: FileState): boolean => one.number === other.number && one.nonce === other.nonce;
 

@@ -4,7 +4,7 @@ import { CHECKPOINT_BYTES, WAL_FRAME_BYTES } from "../../db/limits.ts";
 export const LOCK_WAIT_MS = 100;
 /** Time of one turn of the event loop that applying takes. */
 export const APPLY_TURN_MS = 8;
-/** Files that stay open for the next entries. */
+/** Files from which those of instances are closed that were not changed for longest. */
 export const OPEN_FILES_MAX = 64;
 /** Frames of a WAL from which a checkpoint runs. */
 export const CHECKPOINT_FRAMES = Math.floor(CHECKPOINT_BYTES / WAL_FRAME_BYTES);
