@@ -73,7 +73,7 @@ describe("two followers and an owner", () => {
     for (const follower of await followers()) await until("it forwards no read", () => readsItself(follower, NOTES));
   });
 
-  test("[CLU85] what a follower does not answer itself is the owner's: keys, other areas, errors, sockets", async () => {
+  test("[CLU85] what a follower does not answer itself is the owner's: other areas, and what is refused", async () => {
     const [follower] = await followers();
     const put = await follower!.service.post("/api/kv/settings", { action: "set", key: "theme", value: "dark" });
     expect(put.status).toBe(200);

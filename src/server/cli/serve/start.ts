@@ -12,7 +12,7 @@ import { loadConfig } from "../../config/loading/load.ts";
 import { ownProduct } from "../../config/loading/product.ts";
 import type { PlatformConfig } from "../../config/types.ts";
 import type { OpenPlatform } from "../../platform/open.ts";
-import { CommandError } from "../errors.ts";
+import { CommandError, UsageError } from "../errors.ts";
 import { WARNINGS_LOGGED_MAX } from "../limits.ts";
 import { createLogger } from "../logs.ts";
 import { configOption, dataOption } from "../options.ts";
@@ -67,6 +67,8 @@ export const startCommand = new Command("start")
     try {
       const options = { data, environment: process.env, logger, takeOver };
       const { cluster } = config;
+      if (cluster !== undefined && isDrill)
+        throw new UsageError("--drill cannot be a node: leave `cluster` out of its config");
       platform =
         cluster === undefined
           ? await openPlatform(config, {
