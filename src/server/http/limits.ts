@@ -25,7 +25,7 @@ export const SLICED_LENGTH_MIN = 128 * 1024;
  */
 export const BODY_VALUES_MAX = 250_000;
 export const BODY_NAMES_MAX = 50_000;
-/** The block size in which a body over `SMALL_BODY_MAX_BYTES` is kept until it is parsed. */
+/** The largest block in which a body over `SMALL_BODY_MAX_BYTES`, or the JSON of a form, is kept until it is parsed. */
 export const BLOCK_BYTES = 64 * 1024;
 /** Bytes of complete bodies waiting to be parsed from which no further bytes of other bodies are read. */
 export const COMPLETE_MAX_BYTES = 16 * 1024 * 1024;

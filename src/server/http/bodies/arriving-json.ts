@@ -34,10 +34,10 @@ export class ArrivingJson {
   readonly #rules: BodyRules;
   readonly #scan: JsonScan;
   readonly #held: HeldBody;
-  /** The bytes in blocks of one size, however small the chunks. */
+  /** The bytes in few blocks, however small the chunks. */
   #blocks: Uint8Array<ArrayBuffer>[] = [];
-  /** Bytes of the last block. */
-  #used = BLOCK_BYTES;
+  /** Bytes of the last block that are taken. */
+  #used = 0;
   #byteCount = 0;
 
   constructor(rules: BodyRules, onRefused: (cause: AppError) => void = () => {}) {
@@ -92,14 +92,21 @@ export class ArrivingJson {
 
   #keep(bytes: Uint8Array): void {
     for (let from = 0; from < bytes.byteLength; ) {
-      if (this.#used === BLOCK_BYTES) {
-        this.#blocks.push(new Uint8Array(BLOCK_BYTES));
-        this.#used = 0;
-      }
-      const part = bytes.subarray(from, from + BLOCK_BYTES - this.#used);
-      this.#blocks.at(-1)?.set(part, this.#used);
+      const block = this.#block(bytes.byteLength - from);
+      const part = bytes.subarray(from, from + block.byteLength - this.#used);
+      block.set(part, this.#used);
       this.#used += part.byteLength;
       from += part.byteLength;
     }
+  }
+
+  /** Returns a block with room. The first is as long as what has come, since a form's record is short; each next one twice as long. */
+  #block(wanted: number): Uint8Array<ArrayBuffer> {
+    const last = this.#blocks.at(-1);
+    if (last !== undefined && this.#used < last.byteLength) return last;
+    const block = new Uint8Array(Math.min(BLOCK_BYTES, Math.max(2 * (last?.byteLength ?? 0), wanted)));
+    this.#blocks.push(block);
+    this.#used = 0;
+    return block;
   }
 }
