@@ -1,15 +1,18 @@
 import { Database, SQLiteError } from "bun:sqlite";
 import { closeSync, existsSync, openSync } from "node:fs";
 import { join } from "node:path";
+import { SECOND_MS } from "../../../kernel/time/duration.ts";
 
 /**
  * A server makes it at its start. Nothing is ever written to it: only its locks matter, which the system releases with their process.
  */
 const HOLD_FILE = "backup.lock";
+/** The time that a backup waits for the moment in which the server looks. */
+const LOOK_MAX_MS = 5 * SECOND_MS;
 
-function open(directory: string): Database {
+function open(directory: string, waitMs: number): Database {
   const sqlite = new Database(join(directory, HOLD_FILE), { create: true, readwrite: true });
-  sqlite.run("PRAGMA busy_timeout = 0");
+  sqlite.run(`PRAGMA busy_timeout = ${waitMs}`);
   return sqlite;
 }
 
@@ -22,7 +25,7 @@ export function holdRemovals(directory: string): { release(): void } {
   let sqlite: Database;
   if (!existsSync(join(directory, HOLD_FILE))) return { release() {} };
   try {
-    sqlite = open(directory);
+    sqlite = open(directory, LOOK_MAX_MS);
   } catch {
     return { release() {} };
   }
@@ -43,7 +46,7 @@ export class RemovalHold {
   }
 
   isHeld(): boolean {
-    this.#sqlite ??= open(this.#directory);
+    this.#sqlite ??= open(this.#directory, 0);
     try {
       this.#sqlite.run("BEGIN EXCLUSIVE");
       this.#sqlite.run("ROLLBACK");
