@@ -94,6 +94,9 @@ export const applicationName = (incarnation: string): string => `platform ${inca
 const arrayOf = (values: readonly (string | number)[]): string =>
   `{${values.map((value) => `"${String(value).replace(/["\\]/g, "\\$&")}"`).join(",")}}`;
 
+const base64Of = ({ buffer, byteOffset, byteLength }: Uint8Array): string =>
+  Buffer.from(buffer, byteOffset, byteLength).toString("base64");
+
 export function sqlOf(statement: Statement): StatementSql {
   switch (statement.kind) {
     case "look":
@@ -116,7 +119,8 @@ export function sqlOf(statement: Statement): StatementSql {
     case "append": {
       const { position, epoch, nonce, previous, body } = statement.entry;
       const rows = [body.map(({ file }) => file), body.map(({ number }) => number)].map(arrayOf);
-      const contents = arrayOf(body.map(({ content }) => Buffer.from(content).toString("base64")));
+      // Base64 has nothing that an array of PostgreSQL would need to be told from its own signs.
+      const contents = `{${body.map(({ content }) => `"${base64Of(content)}"`).join(",")}}`;
       const owner = [statement.epoch, statement.incarnation];
       return { sql: APPEND, parameters: [CORE, position, epoch, nonce, previous, ...owner, ...rows, contents] };
     }
