@@ -31,6 +31,7 @@ const schema = {
 const UNLIMITED = { requests: 1_000_000_000, window: 60 };
 const table = { schema, indexes: [{ fields: ["rating"] }], access: { read: true, insert: true, update: true, upsert: "matching" } } as const;
 export default defineConfig({
+  server: { workers: "auto" },
   rateLimits: { auth: UNLIMITED, signup: UNLIMITED, signin: UNLIMITED },
   databases: { shared: { tables: { items: table, written: table } } },
 });

@@ -38,10 +38,17 @@ async function startServer(command: readonly string[], cwd: string): Promise<Run
   }
 }
 
-/** Starts the compiled executable with this config, and its data in `directory`. */
+/** A config without further processes, unless the measured one asks for them: its figures are those of one process. */
+const ALONE = `import measured from "./measured.config.ts";
+
+export default { ...measured, server: { workers: 0, ...measured.server } };
+`;
+
+/** Starts the compiled executable with this config, and its data in `directory`. Workers start only if the config asks for them. */
 export function startPlatform(executable: string, directory: string, config: string): Promise<Running> {
   const configFile = join(directory, "platform.config.ts");
-  writeFileSync(configFile, config);
+  writeFileSync(join(directory, "measured.config.ts"), config);
+  writeFileSync(configFile, ALONE);
   const data = join(directory, "data");
   return startServer([executable, "start", "--config", configFile, "--data", data, "--port", "0"], directory);
 }
