@@ -2,7 +2,9 @@ import type { AuditEntry, AuditKind, AuditRow, DatabaseFile, ReadCaller, SqlValu
 import { startOfAction, startOfTarget } from "../../db/index.ts";
 import { SIZES_TIMEOUT_MS } from "./limits.ts";
 
-const INSERT = "INSERT OR IGNORE INTO batches (batch, kind, at, entries) VALUES (?, ?, ?, ?)";
+// OR IGNORE would move the sequence of ids for each row that is there, which the gate of the file does not take for a change.
+const INSERT = `INSERT INTO batches (batch, kind, at, entries)
+  SELECT ?1, ?2, ?3, ?4 WHERE NOT EXISTS (SELECT 1 FROM batches WHERE batch = ?1)`;
 const SIZES = "SELECT kind, sum(octet_length(entries)) FROM batches GROUP BY kind";
 const OLDEST = "SELECT min(at) AS at FROM batches";
 export const REMOVE_OLD = "DELETE FROM batches WHERE id IN (SELECT id FROM batches WHERE at < ?1 ORDER BY at LIMIT ?2)";

@@ -344,7 +344,8 @@ export class CommitGate implements Commits {
 
   /**
    * Reports whether the open transaction may have changed something: an empty commit has no number. Returns false only if the last
-   * transaction was checked too.
+   * transaction was checked too. An insert that is ignored changes nothing for SQLite, though it moves the sequence of an AUTOINCREMENT:
+   * the server's statements leave such rows out by a condition.
    */
   #mayHaveChanged(): boolean {
     const { changes, schema } = this.#state();
