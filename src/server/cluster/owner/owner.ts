@@ -33,7 +33,7 @@ export interface OwnerOptions {
 
 /**
  * Ownership of a server: each commit of its files goes to the log, a write waits for it, and what leaves waits until the log has
- * everything that it may have been computed from. [CLU40]–[CLU46]
+ * everything that it may have been computed from. [CLU40]–[CLU45]
  */
 export class ClusterOwner {
   readonly capture: CommitCapture;

@@ -44,8 +44,9 @@ export class Waits {
 
   /** Tells those that began before this time that they are late. */
   remind(beforeMs: Millis): void {
+    const first = this.#waits[this.#lateCount];
+    if (first === undefined || first.sinceMs >= beforeMs) return;
     const late = this.#waits.slice(this.#lateCount).filter(({ sinceMs }) => sinceMs < beforeMs);
-    if (late.length === 0) return;
     const over = new Set(late.filter((wait) => !wait.late()));
     this.#waits = this.#waits.filter((wait) => !over.has(wait));
     this.#lateCount += late.length - over.size;

@@ -15,14 +15,14 @@ test("[AU460] hashes of either argon2 are of one form, and each checks those of 
   for (const password of PASSWORDS) {
     for (const made of LIBRARIES) {
       const hashes = [
-        String(await hashOnThread({ kind: "hash", library: made, password })),
-        String(hashNow({ kind: "hash", library: made, password })),
+        String(await hashOnThread({ kind: "hash", argon2: made, password })),
+        String(hashNow({ kind: "hash", argon2: made, password })),
       ];
       expect(new Set(hashes).size).toBe(2);
       for (const hash of hashes) {
         expect(hash).toStartWith(ARGON2_PREFIX);
         for (const library of LIBRARIES) {
-          const check = (given: string) => ({ kind: "check", library, password: given, hash }) as const;
+          const check = (given: string) => ({ kind: "check", argon2: library, password: given, hash }) as const;
           const right = [await hashOnThread(check(password)), hashNow(check(password))];
           const wrong = [await hashOnThread(check(`${password} `)), hashNow(check("other"))];
           expect({ right, wrong }).toEqual({ right: [true, true], wrong: [false, false] });

@@ -26,7 +26,7 @@ export const libraryOptions = ({ memoryCost, timeCost }: { memoryCost: number; t
 });
 
 let placed: Promise<string | null> | null = null;
-let loaded: { path: string; library: Library | null } | null = null;
+let loaded: { path: string; functions: Library | null } | null = null;
 
 /** Returns the path from which processes of this account can load the library while this process lives; null: there is none. */
 export const libraryPath = (): Promise<string | null> => {
@@ -37,8 +37,8 @@ export const libraryPath = (): Promise<string | null> => {
 /** Returns the library at the path; null where this system cannot load it. */
 export function libraryAt(path: string | null): Library | null {
   if (path === null) return null;
-  if (loaded?.path !== path) loaded = { path, library: load(path) };
-  return loaded.library;
+  if (loaded?.path !== path) loaded = { path, functions: load(path) };
+  return loaded.functions;
 }
 
 async function place(): Promise<string | null> {

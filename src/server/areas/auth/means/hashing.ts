@@ -22,10 +22,10 @@ export const ARGON2_PREFIX = `$argon2id$v=19$m=${ARGON2_MEMORY_KIB},t=${ARGON2_P
 const LIBRARY_OPTIONS = libraryOptions(ARGON2);
 
 /**
- * Work that takes a processor for milliseconds: to make a hash, or to compare a password with one. `library`: the path of the library
+ * Work that takes a processor for milliseconds: to make a hash, or to compare a password with one. `argon2`: the path of the library
  * that makes hashes, in a third of the time; null: Bun does.
  */
-export type HashWork = { library: string | null; password: string } & (
+export type HashWork = { argon2: string | null; password: string } & (
   | { kind: "hash" }
   | { kind: "check"; hash: string }
 );
@@ -34,7 +34,7 @@ const deriveKey = promisify(pbkdf2);
 
 /** Works on a thread of this process. Returns the hash, or whether the password is right. */
 export async function hashOnThread(work: HashWork): Promise<string | boolean> {
-  const library = libraryAt(work.library);
+  const library = libraryAt(work.argon2);
   if (work.kind === "hash")
     return library?.hash(work.password, LIBRARY_OPTIONS) ?? Bun.password.hash(work.password, ARGON2);
   const { password, hash } = work;
@@ -51,7 +51,7 @@ export async function hashOnThread(work: HashWork): Promise<string | boolean> {
 
 /** Works at once, in a process that does nothing else. */
 export function hashNow(work: HashWork): string | boolean {
-  const library = libraryAt(work.library);
+  const library = libraryAt(work.argon2);
   if (work.kind === "hash")
     return library?.hashSync(work.password, LIBRARY_OPTIONS) ?? Bun.password.hashSync(work.password, ARGON2);
   const { password, hash } = work;

@@ -135,13 +135,13 @@ export class Passwords {
 
   // Work of the kind `hash` gives a text, of the kind `check` a boolean.
   async #hash(password: string): Promise<string> {
-    const library = await libraryPath();
-    return String(await this.#run({ kind: "hash", library, password: passwordForm(password) }));
+    const argon2 = await libraryPath();
+    return String(await this.#run({ kind: "hash", argon2, password: passwordForm(password) }));
   }
 
   async #isHashOf(password: string, hash: string): Promise<boolean> {
-    const library = await libraryPath();
-    return (await this.#run({ kind: "check", library, password, hash })) === true;
+    const argon2 = await libraryPath();
+    return (await this.#run({ kind: "check", argon2, password, hash })) === true;
   }
 
   async #run(work: HashWork): Promise<string | boolean> {
