@@ -75,13 +75,13 @@ function prepareWorkers(config: PlatformConfig, options: PlatformOptions, logger
 async function beginWorkers(
   workers: ServerWorkers,
   { config, areas, base }: { config: PlatformConfig; areas: Areas; base: Base },
-  { host = HOST_DEFAULT, port }: { host: string | undefined; port: number },
+  { host = HOST_DEFAULT, ...at }: { host: string | undefined; port: number; notOfSite: readonly string[] | null },
 ): Promise<void> {
   const { listener, foreground, logger } = base;
   const rewritten = Object.keys(config.databases ?? {}).map((name) => areas.tables.file(name, null)?.ready());
   if (rewritten.every((ready) => ready === undefined)) {
     const answered = (): number => foreground.answered;
-    return workers.begin({ host, port, openInner: listener.openInner, shed: listener.shed, answered });
+    return workers.begin({ host, ...at, openInner: listener.openInner, shed: listener.shed, answered });
   }
   for (const ready of rewritten) ready?.catch(() => {});
   logger.warn("workers: a file of records is rewritten first: there are none until the next start");
@@ -97,7 +97,7 @@ function serve(
     openInner,
   }: { base: Base; areas: Areas; app: AppAccess; stopping: Stopping; openInner: OpenInner | null },
 ): Platform {
-  const { http, server, native } = serveAreas(config, base, areas);
+  const { http, server, native, notOfSite } = serveAreas(config, base, areas);
   const failure = (cause: unknown, request = new Request("http://localhost/")) => http.failure(cause, request);
   const answer = leaving(server.fetch, { gate: base.gate, failure });
   let stopped: Promise<void> | null = null;
@@ -113,7 +113,8 @@ function serve(
       const options = { host, port, tls, routes: native, isShared, serve: serveHere, failure };
       const listening = base.listener.listen(server, options);
       if (openInner !== null) base.listener.openInner(openInner);
-      if (workers !== null) await beginWorkers(workers, { config, areas, base }, { host, port: listening.port });
+      if (workers !== null)
+        await beginWorkers(workers, { config, areas, base }, { host, port: listening.port, notOfSite });
       area?.begin({ host: host ?? TLS_HOST_DEFAULT, port: listening.port, renew: base.listener.renew });
       return listening;
     },

@@ -2,7 +2,7 @@ import type { AnyElysia } from "elysia";
 import type { MaybePromise } from "../../kernel/maybe-promise.ts";
 import { mcpEndpoints } from "../areas/mcp/index.ts";
 import type { OwnServer } from "../areas/mcp/requests.ts";
-import { createSite } from "../areas/site/index.ts";
+import { createSite, welcomeOf } from "../areas/site/index.ts";
 import { ownProduct } from "../config/loading/product.ts";
 import type { PlatformConfig } from "../config/types.ts";
 import { createCors, DRILL_HEADERS } from "../http/cors.ts";
@@ -29,7 +29,7 @@ export function serveAreas(
   config: PlatformConfig,
   base: Base,
   areas: Areas,
-): { http: Http; server: AnyElysia; native: NativeRoutes } {
+): { http: Http; server: AnyElysia; native: NativeRoutes; notOfSite: readonly string[] | null } {
   const { clock, logger, isDrill, listener } = base;
   const isCluster = config.cluster !== undefined;
   const always = { ...(isDrill ? DRILL_HEADERS : {}), ...hstsHeaders(config.server?.hsts) };
@@ -55,8 +55,13 @@ export function serveAreas(
   }
   const endpoints = Object.values(areas).flatMap((area: object) => (isServed(area) ? area.endpoints : []));
   const packed = ownProduct()?.site ?? null;
-  const welcome = { hasDocs: config.api?.docs !== false, hasDashboard: config.admin !== false };
-  const site = createSite(config.site, { http: http.parts, clock, welcome, packed, guide: base.guide });
+  const site = createSite(config.site, {
+    http: http.parts,
+    clock,
+    welcome: welcomeOf(config),
+    packed,
+    guide: base.guide,
+  });
   const server = createServer(http, cors, { site, isTls: base.isTls, wide: groupWide(endpoints) });
   mountEndpoints(server, http, endpoints);
   const own = { answer: async (request: Request) => server.fetch(request), inPlaceOf: http.inPlaceOf };
@@ -71,7 +76,13 @@ export function serveAreas(
     mountEndpoints(server, http, documentationEndpoints(document));
   }
   server.compile();
-  return { http, server, native: served?.native ?? {} };
+  return { http, server, native: served?.native ?? {}, notOfSite: base.guide === null ? firstParts(server) : null };
+}
+
+/** Returns the first parts of the paths of all routes; null: a route may begin with anything. */
+function firstParts({ routes }: AnyElysia): readonly string[] | null {
+  const parts = new Set(routes.map(({ path }) => path.split("/")[1] ?? ""));
+  return [...parts].some((part) => /[:*]/.test(part)) ? null : [...parts];
 }
 
 /** Returns the endpoints for agents; none where the config and development have none. */

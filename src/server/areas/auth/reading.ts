@@ -1,10 +1,12 @@
 import { BoundedMap } from "../../../kernel/bounded-map.ts";
 import type { Clock } from "../../../kernel/clock.ts";
+import type { Accounts } from "../../access/accounts.ts";
 import type { SessionLookup } from "../../access/sessions.ts";
 import type { KeptState } from "../../db/readers/read-cut.ts";
 import type { ReaderFile } from "../../db/readers/reader-file.ts";
 import { SESSIONS_KEPT_MAX } from "./limits.ts";
 import { type LiveSession, liveSession } from "./statements/sessions.ts";
+import { userById } from "./statements/users.ts";
 
 /**
  * Looks sessions up in the file, for a process that learns of their end by nothing else. A session is kept for as long as nothing is
@@ -27,3 +29,14 @@ export function createSessionReads({ file, clock }: { file: ReaderFile; clock: C
     },
   };
 }
+
+/** Looks accounts up in the file, for signed URLs. */
+export const createAccountReads =
+  (file: ReaderFile): Accounts["get"] =>
+  (id) => {
+    const account = userById.get(file, { id });
+    if (account === null) return null;
+    // The hash never leaves the area.
+    const { passwordHash: _, ...shown } = account;
+    return shown;
+  };

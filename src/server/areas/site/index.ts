@@ -2,7 +2,7 @@ import { statSync } from "node:fs";
 import type { Clock } from "../../../kernel/clock.ts";
 import { ANONYMOUS } from "../../access/principal.ts";
 import type { PackedSite } from "../../config/loading/product.ts";
-import type { SiteConfig } from "../../config/types.ts";
+import type { PlatformConfig, SiteConfig } from "../../config/types.ts";
 import type { HttpParts } from "../../http/http.ts";
 import { NOSNIFF, SHOWN_HEADERS } from "../../http/security-headers.ts";
 import type { Site } from "../../http/server.ts";
@@ -13,6 +13,12 @@ import { guideAnswer, isOfGuide } from "./guide/pages.ts";
 import type { Guide } from "./guide/source.ts";
 import { pageAnswer, type Welcome, welcomePage } from "./pages.ts";
 import { type SitePath, sitePath } from "./paths.ts";
+
+/** Returns the parts of the server that the first page links to. */
+export const welcomeOf = ({ api, admin }: Pick<PlatformConfig, "api" | "admin">): Omit<Welcome, "hasGuide"> => ({
+  hasDocs: api?.docs !== false,
+  hasDashboard: admin !== false,
+});
 
 /** Creates the site. `packed`: the files in the executable, in place of a directory. Errors: the directory does not exist. */
 export function createSite(

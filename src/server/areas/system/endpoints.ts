@@ -94,9 +94,15 @@ export interface Health extends HealthReport {
 }
 
 export function systemEndpoints(answers: SystemAnswers): readonly Endpoint[] {
+  return [healthEndpoint(answers), ...describingEndpoints(answers), metricsEndpoint(answers)];
+}
+
+/** Returns the endpoints whose answers the config decides alone. */
+export function describingEndpoints(
+  answers: Pick<SystemAnswers, "configJson" | "schemaJson" | "schemaEndpoint">,
+): readonly Endpoint[] {
   const config = new JsonText(answers.configJson);
   return [
-    healthEndpoint(answers),
     endpoint(
       "GET /api/config",
       { tag, summary: "Get the public configuration", caller: "open", place: "none", answers: { 200: PublicConfig } },
@@ -106,7 +112,6 @@ export function systemEndpoints(answers: SystemAnswers): readonly Endpoint[] {
       },
     ),
     schemaEndpoint(answers),
-    metricsEndpoint(answers),
   ];
 }
 
@@ -142,7 +147,10 @@ export function healthEndpoint({ health }: Pick<SystemAnswers, "health">): Endpo
   );
 }
 
-function schemaEndpoint({ schemaEndpoint, schemaJson }: SystemAnswers): Endpoint {
+function schemaEndpoint({
+  schemaEndpoint,
+  schemaJson,
+}: Pick<SystemAnswers, "schemaEndpoint" | "schemaJson">): Endpoint {
   const schema = new JsonText(schemaJson);
   return endpoint(
     "GET /api/schema",

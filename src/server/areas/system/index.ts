@@ -6,13 +6,14 @@ import { VERSION } from "../../../kernel/version.ts";
 import type { PlatformConfig } from "../../config/types.ts";
 import type { Sockets } from "../../sockets/index.ts";
 import { PendingPlaces } from "../../sockets/pending-places.ts";
-import { configEndpoint, describePublicConfig } from "./config.ts";
+import { configEndpoint } from "./config.ts";
 import { systemEndpoints } from "./endpoints.ts";
 import { addChecks, addLoad, type Watched } from "./health.ts";
 import { TAIL_PENDING_MAX } from "./limits.ts";
 import { createTail, logEndpoints } from "./logs.ts";
 import { metricsText, RequestMetrics, type ServerLoad } from "./metrics.ts";
 import type { ProcessFigures } from "./processes.ts";
+import { describedBy } from "./reading.ts";
 import { resourcesEndpoint } from "./resources.ts";
 import { describeSchema } from "./schema.ts";
 
@@ -48,9 +49,7 @@ export function createSystemArea(deps: {
       const processes = await deps.processes();
       return metricsText(requests, { load: deps.load(), processes, startedAt, now: clock.now() });
     },
-    schemaJson: JSON.stringify(describeSchema(config.databases ?? {})),
-    configJson: JSON.stringify(describePublicConfig(config)),
-    schemaEndpoint: config.api?.schemaEndpoint ?? false,
+    ...describedBy(config),
     async health() {
       const { status, checks } = await health.report();
       return {

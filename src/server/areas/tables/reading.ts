@@ -1,7 +1,9 @@
 import type { Clock } from "../../../kernel/clock.ts";
 import type { Ids } from "../../../kernel/ids.ts";
 import type { Logger } from "../../../kernel/logger.ts";
+import type { Lookups } from "../../access/lookups/lookups.ts";
 import type { Principals } from "../../access/principals.ts";
+import type { SignerDeps } from "../../access/signers.ts";
 import type { NamespaceConfig } from "../../config/types.ts";
 import type { DatabaseFile } from "../../db/index.ts";
 import type { Endpoint } from "../../http/endpoint.ts";
@@ -29,7 +31,10 @@ export async function createTableReading(deps: {
   logger: Logger;
   secret: string;
   publicUrl: string | null;
-}): Promise<ReadingEndpoints> {
+  /** Looks up who has signed urls. */
+  account: SignerDeps["account"];
+  serviceKey: SignerDeps["serviceKey"];
+}): Promise<{ endpoints: ReadingEndpoints; lookups: Lookups }> {
   const { spoil } = deps;
   const namespaces = readNamespaces(deps);
   const service = createTableService({
@@ -41,10 +46,8 @@ export async function createTableReading(deps: {
     prepareJob: spoil,
     accountsChanged: async () => spoil(),
     files: spoil,
-    account: spoil,
-    serviceKey: spoil,
   });
   // Its only work besides requests is that of a process that writes.
   await service.stop();
-  return readingEndpoints(service);
+  return { endpoints: readingEndpoints(service), lookups: service.lookups };
 }

@@ -29,13 +29,18 @@ const hidden = { ...HIDDEN, summary: "The API document and its page", place: "no
 
 /** The endpoints of `/swagger`, its files, and `/swagger/json`. */
 export function documentationEndpoints(document: ApiDocument): readonly Endpoint[] {
+  const json = async ({ principal }: { principal: Principal }) =>
+    new Response(await document.jsonFor(principal), { headers: { "content-type": "application/json" } });
+  return [...pageEndpoints(), endpoint("GET /swagger/json", { ...hidden, caller: document.caller }, json)];
+}
+
+/** Returns the endpoints of the page and its files. */
+export function pageEndpoints(): readonly Endpoint[] {
   const headers = pageHeaders(SCRIPT);
   const file =
     (name: UiFile) =>
     ({ request }: { request: Request }) =>
       uiAnswer(request, name);
-  const json = async ({ principal }: { principal: Principal }) =>
-    new Response(await document.jsonFor(principal), { headers: { "content-type": "application/json" } });
   return [
     endpoint(
       "GET /swagger",
@@ -44,6 +49,5 @@ export function documentationEndpoints(document: ApiDocument): readonly Endpoint
     ),
     endpoint("GET /swagger/ui.js", hidden, file("ui.js")),
     endpoint("GET /swagger/ui.css", hidden, file("ui.css")),
-    endpoint("GET /swagger/json", { ...hidden, caller: document.caller }, json),
   ];
 }

@@ -118,7 +118,7 @@ export class FollowerServer {
     await this.stopReading();
     const { config, secrets, dataDirectory } = this.#options;
     const files: ReaderFile[] = [];
-    const order = { secrets, dataDirectory, isDrill: false };
+    const order = { secrets, dataDirectory, isDrill: false, notOfSite: null };
     try {
       const onOpen = (file: ReaderFile): void => void files.push(file);
       const answer = await createAnswering(config, { order, page, onAnswer() {}, onOpen });

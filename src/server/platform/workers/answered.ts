@@ -4,22 +4,25 @@ import { ANONYMOUS, type Principal } from "../../access/principal.ts";
 import type { Answered } from "../../http/exchange/request-context.ts";
 import type { WorkerAnswer } from "./messages.ts";
 
-const OK = 200;
-/** The request of an answer of which nobody asks for the URL. */
-const ANY_READ = new Request("http://localhost/");
+const ANY_URL = "http://localhost/";
+/** Requests of answers of which nobody asks for the URL, by method. */
+const ANY_READS: Readonly<Record<string, Request>> = {
+  GET: new Request(ANY_URL),
+  HEAD: new Request(ANY_URL, { method: "HEAD" }),
+};
 
 /** Returns an answer of a worker as this process counts its own, and notes the use of its key. */
 export function answeredByWorker(
-  { requestId, route, params, durationMs, userId, key, request }: WorkerAnswer,
+  { requestId, route, params, method, status, durationMs, userId, key, request }: WorkerAnswer,
   serviceKeys: Pick<ServiceKeys, "use">,
 ): Answered {
   const requester = { requestId, address: () => request?.address ?? "" };
   return {
-    request: request === null ? ANY_READ : new Request(request.url),
+    request: (request === null ? ANY_READS[method] : null) ?? new Request(request?.url ?? ANY_URL, { method }),
     requestId,
     route,
     params,
-    status: OK,
+    status,
     durationMs,
     principal: (key === null ? null : serviceKeys.use(key)) ?? (userId === null ? ANONYMOUS : userNamed(userId)),
     trace: request === null ? null : new RequestTrace(requester, performance.now() - durationMs),

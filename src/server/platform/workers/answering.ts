@@ -1,33 +1,22 @@
 import { isPromise, type MaybePromise } from "../../../kernel/maybe-promise.ts";
-import { ACT_AS_HEADER } from "../../access/acting.ts";
-import { ADMIN_HEADER, SERVICE_KEY_HEADER } from "../../access/principals.ts";
+import { SERVICE_KEY_HEADER } from "../../access/principals.ts";
 import type { PlatformConfig } from "../../config/types.ts";
 import { ReadCut } from "../../db/readers/read-cut.ts";
 import type { ReaderFile } from "../../db/readers/reader-file.ts";
 import type { SharedPage } from "../../db/readers/shared-page.ts";
 import type { Answered } from "../../http/exchange/request-context.ts";
-import type { Http } from "../../http/http.ts";
 import { createClientAddress } from "../../http/listening/client-address.ts";
 import { isTightLimit, RATE_LIMITS } from "../../http/rate-limit.ts";
-import type { WorkerAnswer, WorkerOrder } from "./messages.ts";
-import { createWorkerHttp, type WorkerHttp } from "./worker-http.ts";
+import { createFinding, type Found } from "./finding.ts";
+import type { FilesOrder, WorkerAnswer } from "./messages.ts";
+import { createWorkerHttp } from "./worker-http.ts";
 
-const OK = 200;
-/** The path of a read of a table in a static namespace, of characters that no router decodes. */
-const READ_PATH = /^\/api\/db\/([\w-]+)\/tables\/([\w-]+)(?:\/([\w.~-]+))?$/;
-/** Headers with which only the main process answers. */
-const NOT_HERE = [ADMIN_HEADER, ACT_AS_HEADER, "trailer", "upgrade"] as const;
+/** Statuses that a worker answers with: whole, in part, and "you have it". Everything else is the main process's word. */
+const GIVEN: ReadonlySet<number> = new Set([200, 206, 304]);
 /** Tries of a request whose reads were not of one moment, before the main process answers it. */
 const TRIES_MAX = 3;
 /** The duration from which the request log may want to know more of a request. */
 const DETAILED_MS = 100;
-
-/** An endpoint for a request, and what its path says. */
-interface Found {
-  handle: ReturnType<Http["endpoint"]>;
-  params: Record<string, string>;
-  pattern: string;
-}
 
 /** Answers requests. */
 export interface Answering {
@@ -38,8 +27,8 @@ export interface Answering {
 }
 
 /**
- * Creates what answers requests in a worker: reads of tables by users, service keys and anybody, if all of it can be read at once, from one
- * moment, and is a success. Everything else is the main process's, whose word is the only refusal that a client gets.
+ * Creates what answers requests in a worker: reads of tables and downloads by users, service keys and anybody, if all of it can be read at
+ * once, from one moment, and is a success; pages, packed files and the site, which no write changes. Everything else is the main process's, whose word is the only refusal that a client gets.
  */
 export async function createAnswering(
   config: PlatformConfig,
@@ -49,7 +38,7 @@ export async function createAnswering(
     onAnswer,
     onOpen = () => {},
   }: {
-    order: Pick<WorkerOrder, "secrets" | "dataDirectory" | "isDrill">;
+    order: FilesOrder;
     page: SharedPage;
     onAnswer: (answer: WorkerAnswer) => void;
     /** Called with each file that is opened. */
@@ -77,16 +66,36 @@ export async function createAnswering(
     // Requests with a valid key are not limited.
     if (answer?.principal.kind !== "serviceKey") page.requests.add();
     if (answer !== undefined) onAnswer(reportOf(answer, { isLogged, addressOf }));
+    // Its headers may stand beside those that Bun sends: see `emptyAnswer`.
+    if (request.method === "HEAD") return new Response(null, { status: response.status, headers: response.headers });
     return response;
+  };
+
+  const given = (request: Request, response: Response | null): Response | null => {
+    if (response !== null && GIVEN.has(response.status)) return send(request, response);
+    void response?.body?.cancel().catch(() => {});
+    return null;
+  };
+
+  /** Answers what no write changes: it may take its time. */
+  const answerConstant = (request: Request, found: Found): MaybePromise<Response | null> => {
+    if (!page.mayAnswer()) return null;
+    try {
+      const response = found.handle({ request, params: found.params, route: found.pattern });
+      if (!isPromise(response)) return given(request, response);
+      return response.then((late) => given(request, late)).catch(() => null);
+    } catch {
+      return null;
+    }
   };
 
   const attempt = (request: Request, found: Found, triesLeft: number): MaybePromise<Response | null> => {
     const id = cut.enter();
     if (id === null) return null;
     let isOver = false;
-    const judge = (response: Response): MaybePromise<Response | null> => {
-      if (!isOver && cut.stands(id)) return response.status === OK ? send(request, response) : null;
-      void response.body?.cancel().catch(() => {});
+    const judge = (response: Response | null): MaybePromise<Response | null> => {
+      if (!isOver && cut.stands(id)) return given(request, response);
+      void response?.body?.cancel().catch(() => {});
       return !isOver && triesLeft > 1 && cut.mayRepeat(id) ? attempt(request, found, triesLeft - 1) : null;
     };
     try {
@@ -110,7 +119,7 @@ export async function createAnswering(
     const found = find(request);
     if (found === null || !(request.headers.has(SERVICE_KEY_HEADER) || mayCount())) return null;
     peers.set(request, peer);
-    return attempt(request, found, TRIES_MAX);
+    return found.isOfMoment ? attempt(request, found, TRIES_MAX) : answerConstant(request, found);
   };
   return Object.assign(answer, { rest: served.rest });
 }
@@ -124,42 +133,17 @@ function createAddresses({ server }: PlatformConfig) {
   return { peers, addressOf: (request: Request): string => clientAddress(request.headers, () => peerOf(request)) };
 }
 
-/** Creates the function that finds the endpoint of a request; null: it is none that a worker answers. */
-function createFinding({ databases = {} }: PlatformConfig, { http, endpoints }: WorkerHttp) {
-  const routes = new Map(
-    [...endpoints].map(([rest, one]) => [
-      rest,
-      { handle: http.endpoint(one), pattern: one.route.slice("GET ".length) },
-    ]),
-  );
-  const isStatic = (namespace: string): boolean =>
-    Object.hasOwn(databases, namespace) && databases[namespace]?.instance !== true;
-
-  return ({ headers, method, url }: Request): Found | null => {
-    if (method !== "GET") return null;
-    const host = headers.get("host");
-    if (host === null || host.includes(",")) return null;
-    for (const name of NOT_HERE) if (headers.has(name)) return null;
-    const pathAt = url.indexOf("/", url.indexOf("//") + 2);
-    const queryAt = url.indexOf("?", pathAt);
-    const [, namespace, table, rest = ""] = READ_PATH.exec(url.slice(pathAt, queryAt < 0 ? undefined : queryAt)) ?? [];
-    if (namespace === undefined || table === undefined || !isStatic(namespace)) return null;
-    const route = routes.get(rest);
-    if (route !== undefined) return { ...route, params: { namespace, table } };
-    const byId = routes.get(":id");
-    return byId === undefined ? null : { ...byId, params: { namespace, table, id: rest } };
-  };
-}
-
 /** Returns what the main process counts of an answer. */
 function reportOf(
-  { request, requestId, route, params, durationMs, principal }: Answered,
+  { request, requestId, route, params, status, durationMs, principal }: Answered,
   { isLogged, addressOf }: { isLogged: boolean; addressOf: (request: Request) => string },
 ): WorkerAnswer {
   return {
     requestId,
     route: route ?? "",
     params,
+    method: request.method,
+    status,
     durationMs,
     userId: principal.kind === "user" ? principal.auth.id : null,
     key: principal.kind === "serviceKey" ? principal.name : null,

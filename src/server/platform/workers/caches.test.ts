@@ -8,7 +8,7 @@ const CACHE = /new (?:BoundedMap|WeakMap|LRUCache)\b/g;
 
 /** The reasons why what a worker keeps is never older than what it reads. */
 type Reason =
-  /** It depends on the config, on a signature, or on the text of a query or a condition: nothing that a write changes. */
+  /** It depends on the config, on a signature, on the text of a query or a condition, or on the place of a file of the site: nothing that a write changes. */
   | "fact"
   /** It is used under the number of the file's last commit, as read in the same snapshot. */
   | "commit"
@@ -27,6 +27,7 @@ const CACHES: Readonly<Record<string, readonly Reason[]>> = {
   "areas/auth/reading.ts": ["page"],
   "areas/rooms/state/state.ts": ["writer", "writer", "writer"],
   "areas/rooms/state/steps.ts": ["writer"],
+  "areas/site/directory.ts": ["fact"],
   "areas/tables/filters/sort.ts": ["fact"],
   "areas/tables/lookups/table-lookup.ts": ["fact", "fact", "fact"],
   "areas/tables/query/kept-lists.ts": ["commit"],

@@ -1,10 +1,16 @@
 import type { MainProcess } from "../../http/workers/forwarding.ts";
 
-/** Everything that a worker has to know besides the config. */
-export interface WorkerOrder {
+/** Everything that a process has to know besides the config to answer from the files. */
+export interface FilesOrder {
   dataDirectory: string;
   secrets: { serviceKey: string; jwtSecret: string };
   isDrill: boolean;
+  /** The first parts of all paths that are not the site's; null: another process answers for the site. */
+  notOfSite: readonly string[] | null;
+}
+
+/** Everything that a worker has to know besides the config. */
+export interface WorkerOrder extends FilesOrder {
   host: string;
   port: number;
   /** The path of the shared page. */
@@ -20,6 +26,8 @@ export interface WorkerAnswer {
   /** The pattern of the path. */
   route: string;
   params: Readonly<Record<string, string>>;
+  method: string;
+  status: number;
   durationMs: number;
   /** null: nobody was signed in. */
   userId: string | null;

@@ -14,13 +14,14 @@ import {
   STARTED_MAX,
   STARTED_MEMORY_BYTES,
 } from "./limits.ts";
-import type { WorkerAnswer } from "./messages.ts";
+import type { WorkerAnswer, WorkerOrder } from "./messages.ts";
 import type { Workers, WorkersOptions } from "./supervisor.ts";
 
 /** The server that workers share a port with. */
 export interface SharedServer {
   host: string;
   port: number;
+  notOfSite: WorkerOrder["notOfSite"];
   /** Opens where workers forward requests to. */
   openInner(open: OpenInner): void;
   /** Ends this share of the connections with their next answers. */
@@ -100,8 +101,8 @@ export class ServerWorkers {
   async #start(count: number): Promise<void> {
     const workers = this.#workers ?? (await this.#open());
     if (workers === null || this.#server === null) return;
-    const { host, port } = this.#server;
-    await workers.start(count, { host, port });
+    const { host, port, notOfSite } = this.#server;
+    await workers.start(count, { host, port, notOfSite });
   }
 
   async #open(): Promise<Workers | null> {

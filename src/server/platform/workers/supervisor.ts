@@ -52,7 +52,7 @@ export class Workers {
   readonly #configHash: string;
   readonly #secret = systemIds.secret(SECRET_BYTES);
   readonly #running = new Map<number, Running>();
-  #address: { host: string; port: number } | null = null;
+  #address: Pick<WorkerOrder, "host" | "port" | "notOfSite"> | null = null;
   #isStopping = false;
   #count = 0;
   /** Workers in succession that have ended soon after their start. */
@@ -90,7 +90,7 @@ export class Workers {
     );
 
   /** Starts further workers on the address of the server. Resolves when all listen, or have failed to. */
-  async start(count: number, address: { host: string; port: number }): Promise<void> {
+  async start(count: number, address: Pick<WorkerOrder, "host" | "port" | "notOfSite">): Promise<void> {
     if (this.#isStopping) return;
     this.#address = address;
     makeWorkersLock(this.#options.order.dataDirectory);

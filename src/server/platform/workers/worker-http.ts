@@ -1,26 +1,43 @@
 import { join } from "node:path";
-import { systemClock } from "../../../kernel/clock.ts";
+import { type Clock, systemClock } from "../../../kernel/clock.ts";
 import { systemIds } from "../../../kernel/ids.ts";
 import { createServiceKeys } from "../../access/keys/service-keys.ts";
 import { createPrincipals } from "../../access/principals.ts";
 import { createTokenVerifier } from "../../access/tokens.ts";
-import { createSessionReads } from "../../areas/auth/reading.ts";
+import { pageEndpoints as dashboardEndpoints } from "../../areas/admin/pages.ts";
+import { createAccountReads, createSessionReads } from "../../areas/auth/reading.ts";
+import { createClientFilesArea } from "../../areas/client-files/index.ts";
+import { createSite, welcomeOf } from "../../areas/site/index.ts";
+import { createStorageReading } from "../../areas/storage/reading.ts";
+import { configEndpoints } from "../../areas/system/reading.ts";
 import { createTableReading, type ReadingEndpoints } from "../../areas/tables/reading.ts";
+import { ownProduct } from "../../config/loading/product.ts";
 import type { PlatformConfig } from "../../config/types.ts";
 import { SYSTEM_FILE } from "../../db/index.ts";
 import type { ReadCut } from "../../db/readers/read-cut.ts";
 import { ReaderFile } from "../../db/readers/reader-file.ts";
 import { createCors, DRILL_HEADERS } from "../../http/cors.ts";
+import type { Endpoint } from "../../http/endpoint.ts";
 import type { AnswerListener } from "../../http/http.ts";
 import { createHttp, type Http } from "../../http/http.ts";
 import { BODY_MAX_BYTES } from "../../http/limits.ts";
+import { pageEndpoints as documentationPages } from "../../http/openapi/pages.ts";
 import { hstsHeaders } from "../../http/security-headers.ts";
-import type { WorkerOrder } from "./messages.ts";
+import type { FilesOrder } from "./messages.ts";
 
 /** The endpoints that a worker may answer, and what answers them. */
 export interface WorkerHttp {
   http: Http;
-  endpoints: ReadingEndpoints;
+  /** Reads of tables, by what follows the table in their path. */
+  tables: ReadingEndpoints;
+  /** Downloads. */
+  files: readonly Endpoint[];
+  /** Endpoints that answer at once, and by the config alone. */
+  described: readonly Endpoint[];
+  /** Endpoints whose answers are files that no write changes. */
+  packed: readonly Endpoint[];
+  /** The site, and the first parts of paths that are not its own; null: another process answers for it. */
+  site: { handle(context: { request: Request }): Response | null; others: ReadonlySet<string> } | null;
   /** Gives back memory that only makes later reads cheaper. */
   rest(): void;
 }
@@ -37,7 +54,7 @@ export async function createWorkerHttp(
     onOpen,
     ...requests
   }: {
-    order: Pick<WorkerOrder, "secrets" | "dataDirectory" | "isDrill">;
+    order: FilesOrder;
     cut: ReadCut;
     onOpen: (file: ReaderFile) => void;
     addressOf: (request: Request) => string;
@@ -58,11 +75,14 @@ export async function createWorkerHttp(
   // A request that is worth a line of the log is the main process's, which writes it.
   const logger = { info: spoil, warn: spoil, error: spoil };
   const secret = secrets.jwtSecret;
+  const declared = config.serviceKeys ?? {};
+  const serviceKeys = createServiceKeys({ rootKey: secrets.serviceKey, secret, declared, clock });
+  const systemFile = open(join(dataDirectory, SYSTEM_FILE));
   const principals = createPrincipals({
-    serviceKeys: createServiceKeys({ rootKey: secrets.serviceKey, secret, declared: config.serviceKeys ?? {}, clock }),
+    serviceKeys,
     // Tokens that others verify or sign are left to the main process, which knows their keys.
     tokens: createTokenVerifier({ secret, keys: null, issuers: null, clock }),
-    sessions: createSessionReads({ file: open(join(dataDirectory, SYSTEM_FILE)), clock }),
+    sessions: createSessionReads({ file: systemFile, clock }),
     administrators: () => null,
     account: spoil,
   });
@@ -81,23 +101,62 @@ export async function createWorkerHttp(
     // The shared page counts requests, when they are answered.
     globalLimit() {},
   });
-  const endpoints = await createTableReading({
+  const signers = { account: createAccountReads(systemFile), serviceKey: serviceKeys.named };
+  const { endpoints: tables, lookups } = await createTableReading({
+    ...signers,
     databases,
     directory: join(dataDirectory, "databases"),
     open,
     spoil,
-    requirePresent: principals.requirePresent,
     clock,
     ids: systemIds,
     logger,
     secret,
+    requirePresent: principals.requirePresent,
     publicUrl: server?.publicUrl?.replace(/\/$/, "") ?? null,
   });
   return {
     http,
-    endpoints,
+    tables,
+    files: createStorageReading({
+      ...signers,
+      buckets: config.storage?.buckets ?? {},
+      dataDirectory,
+      file: systemFile,
+      secret,
+      lookups,
+      requirePresent: principals.requirePresent,
+      clock,
+      logger,
+      spoil,
+    }),
+    described: configEndpoints(config),
+    packed: [
+      ...createClientFilesArea().endpoints,
+      ...(config.admin === false ? [] : dashboardEndpoints()),
+      ...(config.api?.docs === false ? [] : documentationPages()),
+    ],
+    site: createWorkerSite(config, { order, http, clock }),
     rest() {
       for (const file of files) file.rest();
     },
+  };
+}
+
+function createWorkerSite(
+  config: PlatformConfig,
+  { order, http, clock }: { order: FilesOrder; http: Http; clock: Clock },
+): WorkerHttp["site"] {
+  if (order.notOfSite === null) return null;
+  const site = createSite(config.site, {
+    http: http.parts,
+    clock,
+    welcome: welcomeOf(config),
+    packed: ownProduct()?.site ?? null,
+    guide: null,
+  });
+  return {
+    handle: ({ request }) => site.answer(request, new URL(request.url)),
+    others: new Set(order.notOfSite),
   };
 }

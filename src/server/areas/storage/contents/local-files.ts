@@ -36,13 +36,7 @@ export function createLocalFiles(
     await sync(dirname(directory));
     await sync(dirname(dirname(directory)));
   });
-  const pathOf = (fileId: string): string => join(directory, fileId.slice(-2), fileId);
-  /** Checks the file now: Bun would open it only after the headers have been sent. Errors: 503. */
-  const wholeFile = (fileId: string, sizeBytes: number): Blob => {
-    const path = pathOf(fileId);
-    if (statSync(path, { throwIfNoEntry: false })?.size !== sizeBytes) throw bytesMissing();
-    return Bun.file(path);
-  };
+  const reads = createLocalReads(directory);
 
   const placeOf = (fileId: string): Place => {
     const name = fileId.slice(-2);
@@ -72,14 +66,9 @@ export function createLocalFiles(
         await sync();
         onStored(join(path, fileId));
       }),
-    async body(fileId, { start, end, size }) {
-      const file = wholeFile(fileId, size);
-      return start === 0 && end === size ? file : file.slice(start, end);
-    },
-    localPath: pathOf,
-    blob: async (fileId, sizeBytes) => wholeFile(fileId, sizeBytes),
+    ...reads,
     async remove(fileId) {
-      await removeFile(pathOf(fileId));
+      await removeFile(reads.localPath(fileId));
       await removeFile(join(incoming, fileId));
     },
     async *ids() {
@@ -91,6 +80,25 @@ export function createLocalFiles(
       }
     },
   };
+}
+
+/** Returns the reads of the files in a directory: see `createLocalFiles`. */
+export function createLocalReads(directory: string) {
+  const pathOf = (fileId: string): string => join(directory, fileId.slice(-2), fileId);
+  /** Checks the file now: Bun would open it only after the headers have been sent. Errors: 503. */
+  const wholeFile = (fileId: string, sizeBytes: number): Blob => {
+    const path = pathOf(fileId);
+    if (statSync(path, { throwIfNoEntry: false })?.size !== sizeBytes) throw bytesMissing();
+    return Bun.file(path);
+  };
+  return {
+    async body(fileId, { start, end, size }) {
+      const file = wholeFile(fileId, size);
+      return start === 0 && end === size ? file : file.slice(start, end);
+    },
+    localPath: pathOf,
+    blob: async (fileId, sizeBytes) => wholeFile(fileId, sizeBytes),
+  } satisfies Pick<FileStore, "body" | "localPath" | "blob">;
 }
 
 /** A folder of files. At most 256 exist. */

@@ -1,3 +1,4 @@
+import { closeSync, fstatSync, openSync, readSync } from "node:fs";
 import { AppError, codeOf, isMissing, tooLarge, unsupportedMediaType } from "../../../../kernel/errors.ts";
 import { PIXELS_PER_MEGAPIXEL, THUMB_SOURCE_SCANS_MAX, THUMB_SOURCE_SIDE_MAX } from "../limits.ts";
 
@@ -51,15 +52,20 @@ function requireDecodable(file: Buffer, { width, height }: PictureSize): void {
 }
 
 /** Whether the file is a WebP with the length that its header states; false for a truncated or missing file. */
-export async function isWholeWebp(path: string): Promise<boolean> {
-  const file = Bun.file(path);
+export function isWholeWebp(path: string): boolean {
+  let file: number;
   try {
-    const head = Buffer.from(await file.slice(0, RIFF_HEAD_BYTES).arrayBuffer());
-    if (head.byteLength < RIFF_HEAD_BYTES) return false;
-    return isWebp(head) && head.readUInt32LE(4) + 8 === file.size;
+    file = openSync(path, "r");
   } catch (cause) {
     if (isMissing(cause)) return false;
     throw cause;
+  }
+  try {
+    const head = Buffer.alloc(RIFF_HEAD_BYTES);
+    if (readSync(file, head) < RIFF_HEAD_BYTES) return false;
+    return isWebp(head) && head.readUInt32LE(4) + 8 === fstatSync(file).size;
+  } finally {
+    closeSync(file);
   }
 }
 

@@ -40,7 +40,7 @@ export function start(): void {
       const unwatch = watchProcessorTime(request.processorMs);
       try {
         // Another request may have made the same thumbnail meanwhile.
-        if (await isWholeWebp(request.path)) return;
+        if (isWholeWebp(request.path)) return;
         const source = request.source === null ? Buffer.concat(attached) : await readSource(request.source);
         await writeWhole(request, await scaled(source, request.size, request.pixelsMax));
       } finally {

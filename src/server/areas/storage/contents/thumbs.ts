@@ -3,7 +3,7 @@ import { readdir, rmdir } from "node:fs/promises";
 import { join } from "node:path";
 import { LRUCache } from "lru-cache";
 import type { Clock } from "../../../../kernel/clock.ts";
-import { AppError, badField, clientGone, tooLarge } from "../../../../kernel/errors.ts";
+import { AppError, clientGone, tooLarge } from "../../../../kernel/errors.ts";
 import type { Ids } from "../../../../kernel/ids.ts";
 import { SECOND_MS } from "../../../../kernel/time/duration.ts";
 import type { StorageConfig } from "../../../config/types.ts";
@@ -26,12 +26,10 @@ import {
   THUMBS_WAITING_MAX,
 } from "../limits.ts";
 import type { Bucket, Content, StoredId, StoredObject } from "../model/types.ts";
+import { FOLDER_NAME_LENGTH, thumbContent, thumbFolder, thumbPath, undeclared } from "./kept-thumbs.ts";
 import { removeFile } from "./local-files.ts";
 import { isWholeWebp, parseSize } from "./picture.ts";
 import { type ThumbFailure, type ThumbRequest, TIME_OVER_EXIT_CODE } from "./thumb-job.ts";
-
-const CONTENT_TYPE = "image/webp";
-const FOLDER_NAME_LENGTH = 2;
 
 interface ThumbsDeps {
   directory: string;
@@ -81,20 +79,15 @@ export class Thumbs {
    */
   async content(bucket: Bucket, object: StoredObject, size: string, caller: ReadCaller): Promise<Content> {
     if (bucket.config.thumbs?.includes(size) !== true) throw undeclared(bucket);
-    const path = join(this.#folderOf(object.fileId), size);
-    if (!(await isWholeWebp(path))) await this.#make({ bucket, object, size, path }, caller);
-    const file = Bun.file(path);
-    return {
-      etag: `"${object.fileId}-${size}"`,
-      size: file.size,
-      contentType: CONTENT_TYPE,
-      body: ({ start, end, size: whole }) => (start === 0 && end === whole ? file : file.slice(start, end)),
-    };
+    const asked = { directory: this.#directory, fileId: object.fileId, size };
+    const path = thumbPath(asked);
+    if (!isWholeWebp(path)) await this.#make({ bucket, object, size, path }, caller);
+    return thumbContent(asked);
   }
 
   /** Removes the thumbnails of a file in every size. */
   async remove(fileId: string): Promise<void> {
-    const folder = this.#folderOf(fileId);
+    const folder = thumbFolder({ directory: this.#directory, fileId });
     for (const name of await readdir(folder).catch(() => [])) await removeFile(join(folder, name));
     await rmdir(folder).catch(() => {}); // Most files have no thumbnails.
   }
@@ -110,10 +103,6 @@ export class Thumbs {
 
   stop(): Promise<void> {
     return this.#pool.stop();
-  }
-
-  #folderOf(fileId: string): string {
-    return join(this.#directory, fileId.slice(-FOLDER_NAME_LENGTH), fileId);
   }
 
   async #make(
@@ -182,10 +171,4 @@ async function blocksOf({ files }: Bucket, { fileId, size }: StoredObject): Prom
   // Copies: a message transfers the whole buffer of its bytes.
   for (let from = 0; from < size; from += THUMB_BLOCK_BYTES) blocks.push(bytes.slice(from, from + THUMB_BLOCK_BYTES));
   return blocks;
-}
-
-function undeclared({ config }: Bucket): AppError {
-  const declared = config.thumbs?.join(", ") ?? "";
-  const known = declared === "" ? "this bucket has none" : `one of ${declared}`;
-  return badField("thumb", "invalid_value", `thumb must be a declared size: ${known}`);
 }

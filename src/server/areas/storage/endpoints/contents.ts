@@ -7,11 +7,14 @@ import { IDEMPOTENCY_KEY, REPLAYED } from "../../../http/exchange/idempotency-ke
 import type { RequestBasics } from "../../../http/exchange/request-context.ts";
 import { created, Reply } from "../../../http/reply.ts";
 import { contentOf, isPublic, respondWith } from "../contents/response.ts";
+import type { Thumbs } from "../contents/thumbs.ts";
 import { REPLACED_ATTEMPTS_MAX } from "../limits.ts";
 import { Key } from "../model/keys.ts";
 import { BYTES_TYPE, Bytes, IN_BUCKET, OF_FILE, StoredFile, TAG } from "../model/schemas.ts";
 import type { Content } from "../model/types.ts";
-import { type FoundObject, storedFile } from "../service/files.ts";
+import { storedFile } from "../service/files.ts";
+import type { FileFinding, FoundObject } from "../service/finding.ts";
+import type { Signing } from "../service/signing.ts";
 import { receiveForm, receiveSigned } from "../service/uploads.ts";
 import type { EndpointDeps } from "./deps.ts";
 
@@ -21,7 +24,14 @@ const QUERY = {
 };
 const NOT_MODIFIED = { description: "The file has this ETag" };
 
-export function downloadEndpoints(deps: Pick<EndpointDeps, "service" | "signing" | "thumbs">): readonly Endpoint[] {
+/** Dependencies of downloads, which a process that does not write has too. */
+export interface DownloadDeps {
+  service: FileFinding;
+  signing: Pick<Signing, "verifyDownload">;
+  thumbs: Pick<Thumbs, "content">;
+}
+
+export function downloadEndpoints(deps: DownloadDeps): readonly Endpoint[] {
   const download = endpoint(
     "GET /api/storage/:bucket/:key+",
     {
@@ -61,7 +71,7 @@ export function downloadEndpoints(deps: Pick<EndpointDeps, "service" | "signing"
 
 /** Sends a file or thumbnail if the bucket's rule allows it to the caller, or to the one that asked for the signed URL. */
 async function answer(
-  { service, signing, thumbs }: Pick<EndpointDeps, "service" | "signing" | "thumbs">,
+  { service, signing, thumbs }: DownloadDeps,
   context: RequestBasics & {
     principal: Principal;
     params: { bucket: string; key: string };
@@ -97,7 +107,7 @@ async function answer(
  * deleted picture may be gone before its turn to be decoded.
  */
 async function thumbnailOf(
-  thumbs: EndpointDeps["thumbs"],
+  thumbs: DownloadDeps["thumbs"],
   { first, find, size }: { first: FoundObject; find: () => Promise<FoundObject>; size: string },
   caller: ReadCaller,
 ): Promise<{ found: FoundObject; content: Content }> {

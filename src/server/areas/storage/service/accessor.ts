@@ -9,7 +9,8 @@ import { parseContentType, parseMetadata } from "../model/content.ts";
 import type { ListCursors } from "../model/cursors.ts";
 import { parseKey } from "../model/keys.ts";
 import type { StorageStore } from "../store/store.ts";
-import { type FoundObject, ownerOf, type StorageService, storedFile } from "./files.ts";
+import { ownerOf, type StorageService, storedFile } from "./files.ts";
+import type { FoundObject } from "./finding.ts";
 import { ListOptions, listObjects } from "./listing.ts";
 import { createReceiver } from "./receiving.ts";
 

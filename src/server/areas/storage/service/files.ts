@@ -1,16 +1,16 @@
 import type { Clock } from "../../../../kernel/clock.ts";
-import { AppError, notFound, unauthorized } from "../../../../kernel/errors.ts";
+import { AppError } from "../../../../kernel/errors.ts";
 import type { Pace } from "../../../../kernel/time/scheduler.ts";
 import type { Principal } from "../../../access/principal.ts";
 import type { StoredFile } from "../../../config/app/index.ts";
 import type { FileFacts } from "../../../config/types.ts";
 import type { FileLife } from "../contents/file-life.ts";
 import { factsOfNew, type Gate, type Gates, guardedWrite } from "../gates.ts";
-import { RULE_ATTEMPTS_MAX } from "../limits.ts";
 import { type Metadata, type MetadataChanges, mergeMetadata } from "../model/content.ts";
 import { parseKey } from "../model/keys.ts";
-import { type Bucket, factsOf, type IncomingFile, type StoredObject } from "../model/types.ts";
+import { factsOf, type IncomingFile, type StoredObject } from "../model/types.ts";
 import type { StorageStore, StorageWrite } from "../store/store.ts";
+import { existing, FileFinding } from "./finding.ts";
 
 export interface StorageDeps {
   store: StorageStore;
@@ -42,45 +42,13 @@ interface NewFile {
   within?(storage: StorageWrite, made: StoredObject): void;
 }
 
-export interface FoundObject {
-  bucket: Bucket;
-  object: StoredObject;
-}
-
 /** Reads, stores, changes and removes files as the rules of their bucket allow. */
-export class StorageService {
+export class StorageService extends FileFinding {
   readonly #deps: StorageDeps;
 
   constructor(deps: StorageDeps) {
+    super(deps);
     this.#deps = deps;
-  }
-
-  /** Finds the file for a read. Errors: 401, 403, 404. `checkForm`: as for `remove`. */
-  async find(
-    principal: Principal,
-    bucketName: string,
-    key: string,
-    options?: { allowAnonymous?: boolean; checkForm?: () => void },
-  ): Promise<FoundObject> {
-    const { store, gates } = this.#deps;
-    const gate = await gates.enter(principal, bucketName, "read", options);
-    options?.checkForm?.();
-    const address = { bucket: bucketName, key: parseKey(key) };
-    for (let attempt = 1; ; attempt++) {
-      const object = existing(store.find(address), gate, key);
-      gate.enforce(gate.verdict ?? (await gate.askPresent(factsOf(object))));
-      // While the rule was awaited, the file may have been replaced or deleted and its bytes removed.
-      const isPresent = gate.verdict !== null || store.find(address)?.fileId === object.fileId;
-      if (isPresent || attempt === RULE_ATTEMPTS_MAX) return { bucket: gate.bucket, object };
-    }
-  }
-
-  /** Finds the file of a signed URL of an earlier version, which does not say who asked for it. Errors: 404. */
-  findSigned(bucketName: string, key: string): FoundObject {
-    const bucket = this.#deps.gates.bucket(bucketName);
-    const object = this.#deps.store.find({ bucket: bucketName, key });
-    if (object === null) throw missing(key);
-    return { bucket, object };
   }
 
   /** Stores a file, replacing the one with its key. Errors: 401, 403, 413, 507, and what `receive` throws. */
@@ -205,18 +173,6 @@ async function removeEach(
     failed: outcomes.flatMap(({ key, error }) => (error === null ? [] : [{ key, error }])),
   };
 }
-
-/**
- * Returns the file, or throws when there is none. Errors: 404; 401 for callers without credentials when the rule reads the
- * file, so that they cannot learn which keys exist, [ST40].
- */
-function existing<Found>(object: Found | null, gate: Gate, key: string): Found {
-  if (object !== null) return object;
-  if (gate.isAnonymous && gate.verdict === null) throw unauthorized();
-  throw missing(key);
-}
-
-const missing = (key: string): AppError => notFound(`There is no file "${key}"`);
 
 /** Returns the user that owns a new file; null for service keys and the server. */
 export const ownerOf = (principal: Principal): string | null => (principal.kind === "user" ? principal.auth.id : null);

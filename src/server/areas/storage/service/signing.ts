@@ -8,7 +8,7 @@ import type { Pace } from "../../../../kernel/time/scheduler.ts";
 import type { Accounts } from "../../../access/accounts.ts";
 import type { ServiceKeys } from "../../../access/keys/service-keys.ts";
 import { auditActorOf, type Principal, SERVER } from "../../../access/principal.ts";
-import { presentKey, presentUser, principalOfSigner, signerOf } from "../../../access/signers.ts";
+import { presentKey, presentUser, principalOfSigner, type SignerDeps, signerOf } from "../../../access/signers.ts";
 import { factsOfNew, type Gates } from "../gates.ts";
 import { SIGNED_URL_DEFAULT_SECONDS } from "../limits.ts";
 import { parseContentType } from "../model/content.ts";
@@ -127,9 +127,7 @@ export class Signing {
    * not say. Errors: 401, also when that user or service key no longer exists.
    */
   verifyDownload(token: string, bucket: string, key: string): Principal | null {
-    const { signer } = this.#deps.signer.verify(token, { method: "GET", bucket, key });
-    if (signer === null) return null;
-    return principalOfSigner(this.#deps, signer);
+    return verifiedDownload(this.#deps, token, { bucket, key });
   }
 
   /**
@@ -178,6 +176,16 @@ export class Signing {
         return unreachable(holder);
     }
   }
+}
+
+/** Verifies a token: see `Signing.verifyDownload`. */
+export function verifiedDownload(
+  deps: SignerDeps & { signer: UrlSigner },
+  token: string,
+  address: { bucket: string; key: string },
+): Principal | null {
+  const { signer } = deps.signer.verify(token, { method: "GET", ...address });
+  return signer === null ? null : principalOfSigner(deps, signer);
 }
 
 const downloadOf = (principal: Principal, bucket: string, key: string, expiresAtSeconds: number): SignedClaim => ({
