@@ -71,7 +71,7 @@ async function ofEach(ask: () => Promise<Response>): Promise<object[]> {
     const process = processOf(answer);
     const seen = { status: answer.status, headers, body };
     const known = answers.get(process);
-    if (known !== undefined) expect(seen).toEqual(known);
+    if (known !== undefined) expect<object>(seen).toEqual(known);
     answers.set(process, seen);
   }
   return [...answers.values()];

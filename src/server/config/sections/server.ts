@@ -30,7 +30,7 @@ const ServerMembers = Type.Object({
   /** true: logs a line for every request. false by default. */
   accessLog: Type.Optional(Type.Boolean()),
   /**
-   * Processes beside the main one that answer reads of tables on further cores. "auto" by default: they start while the server is busy,
+   * Processes beside the main one that answer reads of tables, downloads and pages on further cores. "auto" by default: they start while the server is busy,
    * up to its cores less one, at most 7. A number: so many from the start; 0: none.
    */
   workers: Type.Optional(Type.Union([Type.Literal("auto"), whole({ min: 0, max: WORKERS_MAX })])),
