@@ -16,6 +16,7 @@ export const PAGES = {
   "/push": () => import("./pages/push/push.tsx"),
   "/jobs": () => import("./pages/jobs/jobs.tsx"),
   "/analytics": () => import("./pages/analytics/analytics.tsx"),
+  "/analytics/$id": () => import("./pages/analytics/story/story.tsx"),
   "/logs": () => import("./pages/logs/logs.tsx"),
   "/audit": () => import("./pages/audit/audit.tsx"),
   "/settings": () => import("./pages/settings/settings.tsx"),

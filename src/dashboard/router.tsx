@@ -70,6 +70,7 @@ const routeTree = root.addChildren([
   page("/push"),
   page("/jobs"),
   page("/analytics"),
+  page("/analytics/$id"),
   page("/logs"),
   page("/audit"),
   page("/settings"),

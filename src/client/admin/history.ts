@@ -33,6 +33,8 @@ export interface AdminAudit {
     target?: string;
     /** Start of the range: milliseconds since 1970, or ISO 8601. */
     after?: string | number;
+    /** The id of the request that did it. */
+    request?: string;
     limit?: number;
     cursor?: string | null;
   }): Promise<AdminPage<AuditEntry>>;
@@ -119,7 +121,13 @@ export interface AdminAnalytics {
   /** Returns requests by endpoint and resource, most requests first, at most 1,000. */
   targets(options?: ReportRange): Promise<RequestTarget[]>;
   /** Returns slow requests, newest first. */
-  slowRequests(options?: { limit?: number; cursor?: string | null }): Promise<AdminPage<SlowRequest>>;
+  slowRequests(options?: {
+    /** Start of the range, and its end, which is not included: milliseconds since 1970, or ISO 8601. */
+    from?: string | number;
+    to?: string | number;
+    limit?: number;
+    cursor?: string | null;
+  }): Promise<AdminPage<SlowRequest>>;
   /** Returns events, newest first. */
   events(options?: EventOptions & { limit?: number; cursor?: string | null }): Promise<AdminPage<TrackedEvent>>;
   /** Returns event names, most frequent first. */

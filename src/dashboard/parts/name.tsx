@@ -62,3 +62,10 @@ export function UserName({ id }: { id: string }) {
     </Anchor>
   );
 }
+
+/** Link to the page of a request, which has its story. */
+export const RequestLink = ({ id }: { id: string }) => (
+  <Anchor component={Link} size="xs" to={`/analytics/${encodeURIComponent(id)}`} style={{ alignSelf: "start" }}>
+    Request {id}
+  </Anchor>
+);

@@ -1,6 +1,7 @@
 import { Alert, Button, Center, Skeleton, Stack, Text, Title } from "@mantine/core";
 import type { ReactNode } from "react";
 import { messageOf, PlatformError } from "../api/server.ts";
+import { RequestLink } from "./name.tsx";
 
 /** Error in the server's words, with a retry button. */
 export function Failure({ error, onRetry }: { error: unknown; onRetry?: () => void }) {
@@ -9,11 +10,7 @@ export function Failure({ error, onRetry }: { error: unknown; onRetry?: () => vo
     <Alert color="red" variant="light" role="alert" title="This did not work">
       <Stack gap="xs" align="flex-start">
         <Text size="sm">{messageOf(error)}</Text>
-        {requestId === null ? null : (
-          <Text size="xs" c="dimmed">
-            Request {requestId}
-          </Text>
-        )}
+        {requestId === null ? null : <RequestLink id={requestId} />}
         {onRetry === undefined ? null : (
           <Button size="xs" variant="default" onClick={onRetry}>
             Retry

@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { isPromise } from "../maybe-promise.ts";
+import { RequestSteps, type Said } from "./request-steps.ts";
 
 /**
  * Phases that a request waits in. When several are active, the first in this order counts: a write that waits for a rule is
@@ -40,6 +41,7 @@ export class RequestTrace {
   /** Actor whose changes by this request are audited; null: none. */
   actor: AuditActor | null = null;
   readonly #startedAt: number;
+  #steps: RequestSteps | null = null;
   /** Active work by phase; null: no phase has begun, as in most requests. */
   #active: number[] | null = null;
   #spent: number[] = [];
@@ -48,6 +50,17 @@ export class RequestTrace {
   constructor(requester: Requester, startedAt: number) {
     this.requester = requester;
     this.#startedAt = startedAt;
+  }
+
+  /** Steps of the request, for its story. */
+  get steps(): RequestSteps {
+    this.#steps ??= new RequestSteps(this.#startedAt);
+    return this.#steps;
+  }
+
+  /** Whether a job is among the steps. */
+  get hasJobs(): boolean {
+    return this.#steps?.hasJobs === true;
   }
 
   enter(phase: Phase, at: number = performance.now()): void {
@@ -136,4 +149,61 @@ function leaveWith(trace: RequestTrace, phase: Phase, promise: PromiseLike<unkno
 export function countRows(rows: number): void {
   const trace = traces.getStore();
   if (trace !== undefined) trace.rows += rows;
+}
+
+/** Returns the steps of the current request; null outside of requests, and where further ones are counted only. */
+export function currentSteps(): RequestSteps | null {
+  const steps = traces.getStore()?.steps;
+  if (steps === undefined) return null;
+  if (!steps.isFull) return steps;
+  steps.further += 1;
+  return null;
+}
+
+const saidBy = (answer: unknown): Said =>
+  answer === true ? "allows" : typeof answer === "object" && answer !== null ? "filters" : "denies";
+
+/** Call of a rule. `times`: the number of records. `hasAsked`: whether its answer does not count, as it has to see the record. */
+interface Asking {
+  times?: number;
+  hasAsked?: () => boolean;
+}
+
+/** Calls a rule in its phase, and adds it to the steps of the request with what it has said. */
+export const askRule = <T>(name: string, rule: () => T, { times = 1, hasAsked }: Asking = {}): T =>
+  called({ kind: "rule", name, times }, rule, (answer) => (hasAsked?.() === true ? "asks" : saidBy(answer)));
+
+/** Calls a hook in its phase, and adds it to the steps of the request. */
+export const askHook = <T>(name: string, hook: () => T): T =>
+  called({ kind: "hook", name, times: 1 }, hook, () => "runs");
+
+function called<T>(
+  call: { kind: "rule" | "hook"; name: string; times: number },
+  work: () => T,
+  saidOf: (answer: unknown) => Said,
+): T {
+  const trace = traces.getStore();
+  if (trace === undefined) return work();
+  const phase = call.kind === "rule" ? "rules" : "hooks";
+  const startedAt = performance.now();
+  trace.enter(phase, startedAt);
+  const end = (said: Said): void => {
+    const endedAt = performance.now();
+    trace.leave(phase, endedAt);
+    trace.steps.call({ ...call, said, startedAt, endedAt });
+  };
+  let answer: T;
+  try {
+    answer = work();
+  } catch (cause) {
+    end("fails");
+    throw cause;
+  }
+  if (!isPromise(answer)) end(saidOf(answer));
+  else
+    answer.then(
+      (settled) => end(saidOf(settled)),
+      () => end("fails"),
+    );
+  return answer;
 }

@@ -32,6 +32,22 @@ export function momentOf(name: string, value: string): number {
   throw badField(name, "invalid_value", message);
 }
 
+/** A span of time in milliseconds since 1970; null: no end. `to` is exclusive. */
+export interface TimeSpan {
+  from: number | null;
+  to: number | null;
+}
+
+/** Parses `from` and `to`. Errors: 400 naming the parameter. */
+export function parseSpan({ from, to }: { from?: string | undefined; to?: string | undefined }): TimeSpan {
+  const span = {
+    from: from === undefined ? null : momentOf("from", from),
+    to: to === undefined ? null : momentOf("to", to),
+  };
+  if (span.from === null || span.to === null || span.from < span.to) return span;
+  throw badField("from", "invalid_value", "from must be before to");
+}
+
 /** Formats a time in UTC with milliseconds, like all times in answers. */
 export const isoTime = (millis: number): string => new Date(millis).toISOString();
 

@@ -21,7 +21,13 @@ export const auditCommand = new Command("audit")
     const remote = remoteOf({ url, key });
     if (remote !== null) return printRemote(remote, { actor, action, target, after });
     requireDataDirectory(data);
-    const filter = { actor: actor ?? null, action: action ?? null, target: target ?? null, after: moment(after) };
+    const filter = {
+      actor: actor ?? null,
+      action: action ?? null,
+      target: target ?? null,
+      request: null,
+      after: moment(after),
+    };
     for await (const entry of entriesOf(data, filter)) await printAnswer(JSON.stringify(entry));
   });
 

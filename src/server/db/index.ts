@@ -27,6 +27,7 @@ export { holdsRecords, openUnchanged } from "./open-unchanged.ts";
 export { deleteOutboxRows, mayHaveOutboxRows, readOutboxRows } from "./outbox/rows.ts";
 export {
   type Actor,
+  jobId,
   NO_ORIGIN,
   type Origin,
   type OutboxRow,

@@ -23,8 +23,14 @@ export type { SqlValue };
 /** A row as SQLite returns it. Booleans are 0 and 1. */
 export type Row = Record<string, string | number | bigint | null | Uint8Array>;
 
-/** A prepared statement of bun:sqlite. Use it before the next `await`, because a statement evicted from the cache is finalised. */
-export type Statement<R = Row> = SqliteStatement<R, SqlValue[]>;
+/** A prepared statement of bun:sqlite. */
+export type PreparedStatement<R = Row> = SqliteStatement<R, SqlValue[]>;
+
+/** The runs of a prepared statement. Use it before the next `await`, because a statement evicted from the cache is finalised. */
+export type Statement<R = Row> = Pick<
+  PreparedStatement<R>,
+  "get" | "all" | "values" | "iterate" | "run" | "columnNames"
+>;
 
 /** A reading statement that is valid until its file is closed. `get` returns null if there is no row. */
 export interface PreparedRead<R> {

@@ -315,6 +315,7 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
       config,
       requestLog: config.analytics?.requestLog !== false,
       slowMs: config.analytics?.slowMs,
+      isDevelopment: base.guide !== null,
       trackLimit: config.rateLimits?.events ?? RATE_LIMITS.events,
     }),
   ),

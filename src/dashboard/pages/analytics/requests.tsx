@@ -10,6 +10,8 @@ import { Paged, usePaged } from "../../parts/list/list.tsx";
 import { Section } from "../../parts/page.tsx";
 import { Empty, Loadable } from "../../parts/states.tsx";
 import { type Range, STEPS } from "./ranges.ts";
+import { RequestPath } from "./story/kept-requests.tsx";
+import { SlowQueries } from "./story/slow-queries.tsx";
 
 /** Number with its name. */
 function Figure({ name, children }: { name: string; children: ReactNode }) {
@@ -53,7 +55,8 @@ export function Requests({ range }: { range: Range }) {
         )}
       </Loadable>
       <Targets range={range} />
-      <SlowRequests />
+      <SlowRequests range={range} />
+      <SlowQueries />
     </Stack>
   );
 }
@@ -75,10 +78,10 @@ function UsersChart({ points, hint }: { points: readonly RequestPoint[]; hint: s
 const SLOW_PAGE = 25;
 
 /** Slow requests with the time spent in each phase. */
-function SlowRequests() {
+function SlowRequests({ range }: { range: Range }) {
   const list = usePaged({
-    queryKey: ["analytics", "slow"],
-    load: (cursor) => server.analytics.slowRequests({ limit: SLOW_PAGE, cursor }),
+    queryKey: ["analytics", "slow", range],
+    load: (cursor) => server.analytics.slowRequests({ from: Date.now() - STEPS[range].ms, limit: SLOW_PAGE, cursor }),
   });
   return (
     <Section title="Slow requests">
@@ -86,7 +89,9 @@ function SlowRequests() {
         list={list}
         rows={3}
         empty={
-          <Empty title="None was slow">Requests that take longer than half a second are kept here for a week.</Empty>
+          <Empty title="None was slow">
+            Requests of this time that took longer than half a second; they are kept for a week.
+          </Empty>
         }
       >
         {(requests) => (
@@ -100,11 +105,7 @@ function SlowRequests() {
               {
                 title: "Request",
                 maxWidth: 360,
-                show: ({ status, method, path }) => (
-                  <Text size="sm" ff="monospace" truncate title={path}>
-                    {status} {method} {path}
-                  </Text>
-                ),
+                show: (request) => <RequestPath request={request} />,
               },
               { title: "When", show: ({ at }) => <Ago time={at} /> },
               { title: "Took", isNumber: true, show: ({ ms }) => millisText(ms) },

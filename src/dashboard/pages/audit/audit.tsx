@@ -8,7 +8,7 @@ import { Time } from "../../parts/format.tsx";
 import { Json } from "../../parts/json.tsx";
 import { OPENING_ROW, Paged, usePaged, Wide, WideDetail } from "../../parts/list/list.tsx";
 import { beginningOf, type Since, SinceSelect, sinceOf } from "../../parts/list/since.tsx";
-import { UserName } from "../../parts/name.tsx";
+import { RequestLink, UserName } from "../../parts/name.tsx";
 import { Page, usePageState } from "../../parts/page.tsx";
 import { Empty } from "../../parts/states.tsx";
 import { pageOf } from "../tables/address.ts";
@@ -189,9 +189,7 @@ function EntryLines({
               <Text size="sm" ff="monospace" className="wrapped">
                 {target}
               </Text>
-              <Text size="xs" c="dimmed">
-                Request {requestId ?? "unknown"}
-              </Text>
+              {requestId === null ? null : <RequestLink id={requestId} />}
               <Text size="sm">Before</Text>
               <Json value={before} />
               <Text size="sm">After</Text>

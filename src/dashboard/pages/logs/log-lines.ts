@@ -1,6 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
 import { queries, server } from "../../api/server.ts";
+import type { useTimeRange } from "../../parts/list/time-range.tsx";
 
 /** Number of log lines that are read initially, and bound of those kept. */
 const LOG_LINES_READ = 300;
@@ -29,18 +30,20 @@ function joined(newer: readonly Line[], lines: readonly Line[]): readonly Line[]
   return [...unread, ...lines].slice(0, LOG_LINES_MAX);
 }
 
+type LogRange = Pick<ReturnType<typeof useTimeRange>, "from" | "to" | "key">;
+
 /**
  * Returns the last lines of the log, newest first, followed live. After a lost connection the last lines are reread, as lines
  * logged meanwhile were not sent.
  */
-export function useLogLines({ level, q }: { level: Level; q: string }) {
+export function useLogLines({ level, q, range }: { level: Level; q: string; range: LogRange }) {
   const read = useQuery({
-    queryKey: ["logs", level, q],
+    queryKey: ["logs", level, q, range.key],
     staleTime: Number.POSITIVE_INFINITY,
     refetchOnWindowFocus: false,
     queryFn: () =>
       server.request<{ lines: Line[] }>("GET", "/api/admin/logs", {
-        query: { level, limit: LOG_LINES_READ, q: q === "" ? null : q },
+        query: { level, limit: LOG_LINES_READ, q: q === "" ? null : q, from: range.from(), to: range.to },
       }),
   });
   const [newer, setNewer] = useState<readonly Line[]>([]);

@@ -3,7 +3,7 @@ import { useState } from "react";
 import { ConnectionBadge } from "../../parts/connection.tsx";
 import { numberText, timeText } from "../../parts/format.tsx";
 import { IconPlayerPause, IconPlayerPlay, IconSearch } from "../../parts/icons.tsx";
-import { beginningOf, type Since, SinceSelect, sinceOf } from "../../parts/list/since.tsx";
+import { TimeRange, useTimeRange } from "../../parts/list/time-range.tsx";
 import { Page, usePageState } from "../../parts/page.tsx";
 import { Empty, Failure, Loading, Problem } from "../../parts/states.tsx";
 import { type Level, type Line, logSocket, newerThan, useLogLines } from "./log-lines.ts";
@@ -17,18 +17,20 @@ const FACTS_CHARACTERS = 300;
 
 /** Last lines of the server's log, newest first, followed live. */
 export default function LogsPage() {
-  const { state, change } = usePageState<{ level: Level; q: string; since: Since }>();
-  const since = sinceOf(state.since);
+  const { state, change } = usePageState<{ level: Level; q: string }>();
+  const range = useTimeRange();
   const { q = "" } = state;
   const level = LEVELS.find((one) => one === state.level) ?? "info";
-  const { read, lines: present, refused } = useLogLines({ level, q });
+  const { read, lines: present, refused } = useLogLines({ level, q, range });
   /** Lines shown while paused; null: not paused. */
   const [paused, setPaused] = useState<readonly Line[] | null>(null);
   const isPaused = paused !== null;
   const missed = paused === null ? 0 : newerThan(paused, present ?? []);
   const held = paused ?? present;
-  const from = since === undefined ? null : new Date(beginningOf(since)).toISOString();
-  const lines = from === null || held === null ? held : held.filter(({ at }) => at >= from);
+  const { from, to } = range;
+  const first = from();
+  const isIn = ({ at }: Line): boolean => (first === null || at >= first) && (to === null || at < to);
+  const lines = held?.filter(isIn) ?? null;
   return (
     <Page title="Logs" actions={<ConnectionBadge socket={logSocket} />}>
       <Group gap="xs">
@@ -52,7 +54,7 @@ export default function LogsPage() {
             change({ q: event.currentTarget.value || undefined }, { replace: true });
           }}
         />
-        <SinceSelect value={since} onChange={(next) => change({ since: next })} />
+        <TimeRange {...range} />
         <Button
           variant="default"
           leftSection={isPaused ? <IconPlayerPlay size={16} aria-hidden /> : <IconPlayerPause size={16} aria-hidden />}
@@ -74,7 +76,7 @@ export default function LogsPage() {
         ) : null
       ) : lines.length === 0 ? (
         <Empty title="No lines">
-          {since !== undefined
+          {first !== null || to !== null
             ? "No line of this time is among those that the server keeps."
             : q === ""
               ? "Nothing of this level has been logged since the start."

@@ -1,5 +1,6 @@
 import { Alert, Badge, Button, Group, SegmentedControl, Stack, Tabs, Text } from "@mantine/core";
 import { type ReactNode, useState } from "react";
+import { Plan } from "../../parts/code/plan.tsx";
 import { download } from "../../parts/download.ts";
 import { millisText, numberText } from "../../parts/format.tsx";
 import { IconDownload } from "../../parts/icons.tsx";
@@ -7,68 +8,6 @@ import { Empty, Failure } from "../../parts/states.tsx";
 import { isChartable, ResultChart } from "./chart.tsx";
 import { ResultGrid } from "./result-grid.tsx";
 import type { Outcome, ResultRow, Runs } from "./statements.ts";
-
-interface Step {
-  id: unknown;
-  detail: string;
-  steps: Step[];
-}
-
-/** Builds the tree of EXPLAIN QUERY PLAN rows. */
-function stepsOf(rows: readonly ResultRow[], parent: unknown = 0): Step[] {
-  const byParent = Map.groupBy(rows, (row) => row["parent"]);
-  const below = (id: unknown): Step[] =>
-    (byParent.get(id) ?? []).map((row) => ({
-      id: row["id"],
-      detail: String(row["detail"]),
-      steps: row["id"] === id ? [] : below(row["id"]),
-    }));
-  return below(parent);
-}
-
-/**
- * Query plan of a statement. A scan without an index reads every row; temporary structures are built for the statement and
- * dropped.
- */
-function Plan({ rows }: { rows: readonly ResultRow[] }) {
-  const steps = stepsOf(rows);
-  return (
-    <section aria-label="Plan" className="sql-plan">
-      {steps.length === 0 ? (
-        <Text size="sm">SQLite has nothing to plan for this statement.</Text>
-      ) : (
-        <Steps steps={steps} />
-      )}
-    </section>
-  );
-}
-
-function Steps({ steps }: { steps: readonly Step[] }) {
-  return (
-    <ul>
-      {steps.map((step) => (
-        <li key={String(step.id)}>
-          <Text size="sm" ff="monospace" span>
-            {step.detail}
-          </Text>{" "}
-          <StepBadge detail={step.detail} />
-          {step.steps.length === 0 ? null : <Steps steps={step.steps} />}
-        </li>
-      ))}
-    </ul>
-  );
-}
-
-function StepBadge({ detail }: { detail: string }) {
-  const isScan = detail.startsWith("SCAN") && !/USING (?:COVERING )?INDEX|CONSTANT ROW|VIRTUAL TABLE/.test(detail);
-  const isMade = /USE TEMP B-TREE|AUTOMATIC/.test(detail);
-  if (!isScan && !isMade) return null;
-  return (
-    <Badge size="sm" variant="light" color={isScan ? "orange" : "yellow"}>
-      {isScan ? "every row" : "temporary"}
-    </Badge>
-  );
-}
 
 const TAB_CHARACTERS = 28;
 

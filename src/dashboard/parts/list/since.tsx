@@ -19,23 +19,27 @@ export const sinceOf = (given: unknown): Since | undefined =>
 /** Returns the beginning of a span, in milliseconds since 1970. */
 export const beginningOf = (since: Since): number => Date.now() - SPANS[since].ms;
 
-/** Limits a list to a recent time span. */
-export function SinceSelect({
+/** Limits a list to a recent time span. `hasRange`: with the choice of two moments. */
+export function SinceSelect<Choice extends Since | "range">({
   value,
+  hasRange = false,
   onChange,
 }: {
-  value: Since | undefined;
-  onChange(next: Since | undefined): void;
+  value: Choice | undefined;
+  hasRange?: boolean;
+  onChange(next: Choice | undefined): void;
 }) {
+  const spans = Object.entries(SPANS).map(([since, { label }]) => ({ value: since, label }));
   return (
     <Select
       aria-label="Time"
       placeholder="Any time"
       clearable
       clearButtonProps={{ "aria-label": "Clear time" }}
-      data={Object.entries(SPANS).map(([since, { label }]) => ({ value: since, label }))}
+      data={hasRange ? [...spans, { value: "range", label: "From … to …" }] : spans}
       value={value ?? null}
-      onChange={(next) => onChange(sinceOf(next))}
+      // The choices are those of `data`.
+      onChange={(next) => onChange((next ?? undefined) as Choice | undefined)}
       w={180}
     />
   );

@@ -4,6 +4,7 @@ import type { Clock } from "../../../kernel/clock.ts";
 import type { Logger } from "../../../kernel/logger.ts";
 import type { RateLimit } from "../../config/types.ts";
 import { layOut, type StorageEngine } from "../../db/index.ts";
+import type { AnswerListener } from "../../http/http.ts";
 import { createRateLimiter } from "../../http/rate-limit.ts";
 import { analyticsEndpoints } from "./endpoints.ts";
 import { createEventQueries } from "./event-queries.ts";
@@ -12,8 +13,10 @@ import { createRecording } from "./recording.ts";
 import { readRequestReport } from "./request-queries.ts";
 import { eventSummaries, latencySummaries, requestSummaries, startRetention } from "./retention.ts";
 import { createAnalyticsService } from "./service.ts";
-import { createSlowRecorder, createSlowRequests } from "./slow-requests.ts";
+import { createSlowRecorder, createSlowRequests, describing } from "./slow-requests.ts";
 import { createAnalyticsStore } from "./store.ts";
+import { storyEndpoints } from "./stories/endpoints.ts";
+import { Stories } from "./stories/stories.ts";
 import { createTargets } from "./targets.ts";
 
 export type AnalyticsArea = ReturnType<typeof createAnalyticsArea>;
@@ -24,6 +27,8 @@ export function createAnalyticsArea(deps: {
   requestLog: boolean;
   /** Milliseconds from which a request is slow. Default: SLOW_MS. */
   slowMs: number | undefined;
+  /** Whether the story of every request is kept. */
+  isDevelopment: boolean;
   /** Config sections that declare the targets of requests. */
   config: Parameters<typeof createTargets>[0];
   trackLimit: RateLimit;
@@ -37,7 +42,10 @@ export function createAnalyticsArea(deps: {
   const file = engine.open(path, { migrate: layOut(analyticsLayout), cacheKiB: CACHE_KIB });
   const targets = createTargets(deps.config);
   const slowRequests = createSlowRequests(file);
-  const slow = createSlowRecorder({ fromMs: deps.slowMs ?? SLOW_MS, targets, insert: slowRequests.insert, clock });
+  const { slowMs: fromMs = SLOW_MS, isDevelopment, dataDirectory } = deps;
+  const describe = describing(targets, clock);
+  const slow = createSlowRecorder({ fromMs, describe, insert: slowRequests.insert });
+  const stories = new Stories({ isAll: isDevelopment, fromMs, dataDirectory, describe });
   const recording = createRecording({ store: createAnalyticsStore(file), targets, slow, clock, logger });
   const service = createAnalyticsService({
     accept: recording.accept,
@@ -51,10 +59,15 @@ export function createAnalyticsArea(deps: {
   const stopRetention = startRetention({ summaries, slowRequests, clock, logger });
   const trackLimit = createRateLimiter(deps.trackLimit, clock);
 
+  const onAnswer: AnswerListener = (answered) => {
+    recording.onAnswer(answered);
+    stories.note(answered);
+  };
+
   return {
-    endpoints: analyticsEndpoints(service, trackLimit),
-    /** Records answers in the request log; undefined if the config disables it. */
-    onAnswer: deps.requestLog ? recording.onAnswer : undefined,
+    endpoints: [...analyticsEndpoints(service, trackLimit), ...storyEndpoints(stories)],
+    /** Records answers in the request log, and keeps stories; undefined if the config disables it. */
+    onAnswer: deps.requestLog ? onAnswer : undefined,
     /** Requests missing from the log since the start. */
     get droppedRequests(): number {
       return recording.droppedRequests;

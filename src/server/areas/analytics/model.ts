@@ -214,32 +214,30 @@ export const EventReport = Type.Union([EventPage, EventCounts, EventSeries, Even
 });
 
 const Milliseconds = Type.Number({ minimum: 0, description: "Milliseconds" });
+export const SlowRequest = Type.Object({
+  at: Type.String({ format: "date-time", description: "When it was answered" }),
+  requestId: Type.String(),
+  method: Type.String(),
+  path: Type.String({ description: "Without the query; of own routes the pattern" }),
+  target: nullable(Type.String()),
+  status: Type.Integer(),
+  principal: Type.Object({
+    kind: Type.Enum(["anonymous", "user", "serviceKey", "server"]),
+    name: nullable(Type.String({ description: "The user's id or the key's name" })),
+  }),
+  ms: Milliseconds,
+  phases: Type.Object({
+    rules: Milliseconds,
+    database: Milliseconds,
+    hooks: Milliseconds,
+    answer: Type.Number({ minimum: 0, description: "The rest" }),
+  }),
+  rows: Type.Integer({ minimum: 0, description: "Records that it has read or changed" }),
+});
+export type SlowRequest = Static<typeof SlowRequest>;
+
 export const SlowRequestPage = Type.Object(
-  {
-    requests: Type.Array(
-      Type.Object({
-        at: Type.String({ format: "date-time", description: "When it was answered" }),
-        requestId: Type.String(),
-        method: Type.String(),
-        path: Type.String({ description: "Without the query; of own routes the pattern" }),
-        target: nullable(Type.String()),
-        status: Type.Integer(),
-        principal: Type.Object({
-          kind: Type.Enum(["anonymous", "user", "serviceKey", "server"]),
-          name: nullable(Type.String({ description: "The user's id or the key's name" })),
-        }),
-        ms: Milliseconds,
-        phases: Type.Object({
-          rules: Milliseconds,
-          database: Milliseconds,
-          hooks: Milliseconds,
-          answer: Type.Number({ minimum: 0, description: "The rest" }),
-        }),
-        rows: Type.Integer({ minimum: 0, description: "Records that it has read or changed" }),
-      }),
-    ),
-    cursor: nullable(Type.String({ description: "null on the last page" })),
-  },
+  { requests: Type.Array(SlowRequest), cursor: nullable(Type.String({ description: "null on the last page" })) },
   { description: "The newest first" },
 );
 export type SlowRequestPage = Static<typeof SlowRequestPage>;

@@ -13,6 +13,7 @@ import {
   SERIES_POINTS_MAX,
 } from "./limits.ts";
 import type { EventPlace, EventQuery, RequestQuery, TimeRange } from "./model.ts";
+import { LIST_LIMIT_DEFAULT as STORIES_LIMIT_DEFAULT, STORIES_MAX } from "./stories/limits.ts";
 
 const RANGES = {
   "1h": HOUR_MS,
@@ -72,7 +73,18 @@ export const EVENT_PARAMETERS = {
   steps: text('Names of the events of `funnel`, two to five, as JSON: `["signed up", "paid"]`'),
 };
 
+const SPAN = {
+  from: text("The first moment, in milliseconds since 1970 or ISO 8601"),
+  to: text("The moment after the last one"),
+};
+
+export const STORY_PARAMETERS = {
+  ...SPAN,
+  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: STORIES_MAX, default: STORIES_LIMIT_DEFAULT })),
+};
+
 export const SLOW_PARAMETERS = {
+  ...SPAN,
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: LIST_LIMIT_MAX, default: LIST_LIMIT_DEFAULT })),
   cursor: text("The `cursor` of the previous page"),
 };

@@ -174,7 +174,7 @@ test("[AN113] slow requests are kept for 7 days, and the newest 10,000 of them",
   const now = DAY + 7 * DAY_MS;
   file.sqlite.query(insert).run(DAY - 1, 5);
   file.sqlite.query(insert).run(DAY, SLOW_REQUESTS_MAX + 7);
-  const shown = await slow.page({ limit: 20_000, before: null, now }, SERVER_CALLER);
+  const shown = await slow.page({ limit: 20_000, before: null, from: null, to: null, now }, SERVER_CALLER);
   expect(shown.requests).toHaveLength(SLOW_REQUESTS_MAX + 7);
   while (await slow.sweep(now)) expect(count("slow_requests")).toBeGreaterThan(0);
   expect(count("slow_requests")).toBe(SLOW_REQUESTS_MAX);

@@ -2,6 +2,7 @@ import type { Clock } from "../../../kernel/clock.ts";
 import { unreachable } from "../../../kernel/errors.ts";
 import type { MaybePromise } from "../../../kernel/maybe-promise.ts";
 import { decodeCursor, encodeCursor } from "../../../kernel/records/page-cursor.ts";
+import { parseSpan } from "../../../kernel/time/iso-datetime.ts";
 import { Scheduler } from "../../../kernel/time/scheduler.ts";
 import type { Principal } from "../../access/principal.ts";
 import type { ReadCaller } from "../../db/index.ts";
@@ -56,13 +57,14 @@ export function createAnalyticsService(deps: {
     },
     /** Lists slow requests of the last 7 days, newest first, including every request answered so far. Errors: 400, 408, 503. */
     async slowRequests(
-      { limit = LIST_LIMIT_DEFAULT, cursor }: SlowParameters,
+      { limit = LIST_LIMIT_DEFAULT, cursor, ...span }: SlowParameters,
       caller: ReadCaller,
     ): Promise<SlowRequestPage> {
       const before = cursor === undefined ? null : decodeCursor(cursor, 1)[0];
+      const range = parseSpan(span);
       await flush();
       const now = clock.now();
-      const { requests, next } = await slow.page({ limit, before, now }, caller);
+      const { requests, next } = await slow.page({ limit, before, now, ...range }, caller);
       return { requests, cursor: next === null ? null : encodeCursor(next) };
     },
   };

@@ -1,5 +1,5 @@
 import type { Clock } from "../../../kernel/clock.ts";
-import type { PhaseTimes } from "../../../kernel/observing/request-trace.ts";
+import type { TimeSpan } from "../../../kernel/time/iso-datetime.ts";
 import type { Principal } from "../../access/principal.ts";
 import type { DatabaseFile, ReadCaller } from "../../db/index.ts";
 import type { Answered } from "../../http/exchange/request-context.ts";
@@ -10,39 +10,24 @@ import {
   SWEEP_STEP_ROWS,
   WAITING_SLOW_MAX,
 } from "./limits.ts";
+import type { SlowRequest } from "./model.ts";
 import type { TargetOf } from "./targets.ts";
-
-/** Slow request, as it is stored and answered. */
-export interface SlowRequest {
-  /** Time of the answer, in ISO 8601. */
-  at: string;
-  requestId: string;
-  method: string;
-  path: string;
-  target: string | null;
-  status: number;
-  principal: { kind: Principal["kind"]; name: string | null };
-  ms: number;
-  phases: PhaseTimes;
-  rows: number;
-}
 
 export type SlowRecorder = ReturnType<typeof createSlowRecorder>;
 
 /** Creates a buffer of slow requests that are not written yet. It is bounded; further ones are not kept. */
 export function createSlowRecorder(deps: {
   fromMs: number;
-  targets: (route: string | null) => TargetOf | null;
+  describe: DescribeRequest;
   insert: (requests: readonly SlowRequest[]) => Promise<void>;
-  clock: Clock;
 }) {
-  const { fromMs, targets, insert, clock } = deps;
+  const { fromMs, describe, insert } = deps;
   let waiting: SlowRequest[] = [];
   return {
     /** Milliseconds from which a request is recorded. */
     fromMs,
     record(answered: Answered): void {
-      if (waiting.length < WAITING_SLOW_MAX) waiting.push(slowRequest(answered, targets, clock.now()));
+      if (waiting.length < WAITING_SLOW_MAX) waiting.push(describe(answered));
     },
     /** Writes the waiting requests. */
     async write(): Promise<void> {
@@ -54,7 +39,15 @@ export function createSlowRecorder(deps: {
   };
 }
 
-function slowRequest(answered: Answered, targets: (route: string | null) => TargetOf | null, now: number): SlowRequest {
+export type DescribeRequest = (answered: Answered) => SlowRequest;
+
+/** Creates the function that says what is kept of a request that has been answered now. */
+export const describing =
+  (targets: (route: string | null) => TargetOf | null, clock: Clock): DescribeRequest =>
+  (answered) =>
+    requestOf(answered, targets, clock.now());
+
+function requestOf(answered: Answered, targets: (route: string | null) => TargetOf | null, now: number): SlowRequest {
   const { request, requestId, route, status, principal, durationMs, trace } = answered;
   const target = targets(route)?.(answered) ?? "";
   const ms = Math.round(durationMs * 1000) / 1000;
@@ -87,7 +80,7 @@ function nameOf(principal: Principal): string | null {
 }
 
 const INSERT = "INSERT INTO slow_requests (at, request) VALUES (?, ?)";
-const PAGE = "SELECT id, request FROM slow_requests WHERE id < ?1 AND at >= ?2 ORDER BY id DESC LIMIT ?3";
+const PAGE = "SELECT id, request FROM slow_requests WHERE id < ?1 AND at >= ?2 AND at < ?4 ORDER BY id DESC LIMIT ?3";
 const REMOVE = `DELETE FROM slow_requests WHERE id IN (SELECT id FROM slow_requests
   WHERE at < ?1 OR id <= (SELECT max(id) FROM slow_requests) - ?2 ORDER BY id LIMIT ?3)`;
 
@@ -103,12 +96,16 @@ export function createSlowRequests(file: DatabaseFile) {
         return null;
       });
     },
-    /** Lists requests, newest first, before the id `before`; null: from the newest. `next`: the next page's `before`; null: last page. */
+    /**
+     * Lists requests, newest first, before the id `before`; null: from the newest. `from`, `to`: the first moment and the one after
+     * the last; null: any. `next`: the next page's `before`; null: last page.
+     */
     async page(
-      { limit, before, now }: { limit: number; before: number | null; now: number },
+      { limit, before, from, to, now }: { limit: number; before: number | null; now: number } & TimeSpan,
       caller: ReadCaller,
     ): Promise<{ requests: SlowRequest[]; next: number | null }> {
-      const params = [before ?? Number.MAX_SAFE_INTEGER, now - SLOW_RETENTION_MS, limit + 1];
+      const first = Math.max(from ?? 0, now - SLOW_RETENTION_MS);
+      const params = [before ?? Number.MAX_SAFE_INTEGER, first, limit + 1, to ?? Number.MAX_SAFE_INTEGER];
       // The cast follows the columns of the statement.
       const rows = (await file.read(PAGE, params, { caller })) as [id: number, request: string][];
       const hasMore = rows.length > limit;

@@ -83,7 +83,7 @@ test("[AL2] rows that the log has taken before are left out", async () => {
   const first = row(1, "a", "record.insert", "record.update");
   await store.insertRows([first]);
   await store.insertRows([first, row(2, "b", "record.delete")]);
-  const query = { actor: null, action: null, target: null, after: null, before: null, limit: 10 };
+  const query = { actor: null, action: null, target: null, request: null, after: null, before: null, limit: 10 };
   const { entries } = await store.page(query, SERVER_CALLER);
   expect(entries.map(({ action }) => action)).toEqual(["record.delete", "record.update", "record.insert"]);
   await engine.stop();

@@ -12,6 +12,7 @@ export const AUDIT_QUERY = {
   action: filter("An action, or the beginning of some: `record` for `record.insert` and others"),
   target: filter("What was changed, or the beginning of its path: `db/shared/notes`"),
   after: filter("The first moment, in milliseconds since 1970 or ISO 8601"),
+  request: filter("The id of the request that did it"),
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: PAGE_LIMIT_MAX, default: PAGE_LIMIT_DEFAULT })),
   cursor: filter("The `cursor` of the previous page"),
 };
@@ -26,13 +27,16 @@ export interface AuditService {
 /** Creates the service. `store` returns null while there is no log yet. */
 export function createAuditService(deps: { store: () => AuditStore | null; flush: () => Promise<void> }): AuditService {
   return {
-    async list({ actor = null, action = null, target = null, after, limit = PAGE_LIMIT_DEFAULT, cursor }, caller) {
+    async list(
+      { actor = null, action = null, target = null, request = null, after, limit = PAGE_LIMIT_DEFAULT, cursor },
+      caller,
+    ) {
       const from = after === undefined ? null : momentOf("after", after);
       const before = cursor === undefined ? null : auditPlace(cursor);
       await deps.flush();
       const store = deps.store();
       if (store === null) return { entries: [], cursor: null };
-      const query = { actor, action, target, after: from, before, limit };
+      const query = { actor, action, target, request, after: from, before, limit };
       const { entries, next } = await store.page(query, caller);
       return { entries, cursor: next === null ? null : encodeCursor(next.batch, next.index) };
     },

@@ -25,6 +25,8 @@ export interface AuditFilter {
   action: string | null;
   /** A target, or its first segments: `db/shared`. */
   target: string | null;
+  /** The id of a request. */
+  request: string | null;
   /** Earliest time, in milliseconds since 1970. */
   after: number | null;
 }
@@ -87,7 +89,7 @@ type EntryRow = [batch: number, index: number, entry: string];
  * beginning of action and target before they are parsed.
  */
 export async function readPage(
-  { actor, action, target, after, before, limit }: AuditQuery,
+  { actor, action, target, request, after, before, limit }: AuditQuery,
   read: (sql: string, params: SqlValue[]) => unknown[][] | Promise<unknown[][]>,
 ): Promise<AuditPage> {
   const { batch, index } = before ?? { batch: Number.MAX_SAFE_INTEGER, index: 0 };
@@ -103,6 +105,9 @@ export async function readPage(
   if (after !== null) conditions.push(`at >= ${bind(after)}`, `entry.value ->> 'at' >= ${bind(after)}`);
   if (action !== null) conditions.push(has(startOfAction(action)), beginsWith("action", action, "."));
   if (target !== null) conditions.push(has(startOfTarget(target)), beginsWith("target", target, "/"));
+  if (request !== null) {
+    conditions.push(has(JSON.stringify(request)), `entry.value ->> 'requestId' = ${bind(request)}`);
+  }
   if (actor !== null) {
     const members = ["name", "kind", "as"].map((name) => `entry.value -> 'actor' ->> '${name}'`);
     conditions.push(`${bind(actor)} IN (${members.join(", ")})`);

@@ -3,7 +3,7 @@ import { conflict, forbidden, notFound, unauthorized } from "../../../kernel/err
 import { frozenJson } from "../../../kernel/json/frozen.ts";
 import type { Logger } from "../../../kernel/logger.ts";
 import { chain, isPromise, type MaybePromise } from "../../../kernel/maybe-promise.ts";
-import { inPhase } from "../../../kernel/observing/request-trace.ts";
+import { askRule } from "../../../kernel/observing/request-trace.ts";
 import { within } from "../../../kernel/time/deadline.ts";
 import { RULE_TIMEOUT_MS } from "../../access/limits.ts";
 import type { LookupCall, Lookups, LookupWatch } from "../../access/lookups/lookups.ts";
@@ -208,7 +208,7 @@ class AskedRule {
       return false;
     };
     try {
-      const verdict = inPhase("rules", () => rule(authOf(principal), file, call.context(null)));
+      const verdict = askRule(`bucket ${bucket} ${action}`, () => rule(authOf(principal), file, call.context(null)));
       if (!isPromise(verdict)) return verdict === true;
       return within(this.#deps.clock, RULE_TIMEOUT_MS, verdict).then((value) => value === true, denied);
     } catch (cause) {

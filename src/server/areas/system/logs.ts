@@ -1,6 +1,7 @@
 import { type Static, Type } from "typebox";
 import { LOG_LEVELS, type LogLevel, type LogLine, type LogLines } from "../../../kernel/observing/log-lines.ts";
 import { nullable } from "../../../kernel/schema/types.ts";
+import { parseSpan, type TimeSpan } from "../../../kernel/time/iso-datetime.ts";
 import { type Pace, Scheduler } from "../../../kernel/time/scheduler.ts";
 import { VERSION } from "../../../kernel/version.ts";
 import { requireServiceKey } from "../../access/service-key-right.ts";
@@ -44,6 +45,8 @@ export function logEndpoints(deps: {
         q: Type.Optional(
           Type.String({ maxLength: LOGS_QUERY_LENGTH_MAX, description: "A part of message or facts, in any case" }),
         ),
+        from: Type.Optional(Type.String({ description: "The first moment, in milliseconds since 1970 or ISO 8601" })),
+        to: Type.Optional(Type.String({ description: "The moment after the last one" })),
         limit: Type.Optional(Type.Integer({ minimum: 1, maximum: LOGS_LIMIT_MAX, default: LOGS_LIMIT_DEFAULT })),
       },
       answers: { 200: Lines },
@@ -51,8 +54,9 @@ export function logEndpoints(deps: {
     },
     async ({ principal, query }) => {
       requireServiceKey(principal, ["system", "*", "*", "read"]);
-      const { level, q, limit = LOGS_LIMIT_DEFAULT } = query();
-      const found = await search(lines.kept(), filterOf(level, q), { limit, pace: scheduler.pace() });
+      const { level, q, from, to, limit = LOGS_LIMIT_DEFAULT } = query();
+      const filter = { ...filterOf(level, q), ...parseSpan({ from, to }) };
+      const found = await search(lines.kept(), filter, { limit, pace: scheduler.pace() });
       return { lines: found.map(shownLine) };
     },
   );
@@ -85,9 +89,15 @@ interface LogFilter {
   text: string;
 }
 
-const filterOf = (level: LogLevel = "info", q = ""): LogFilter => ({ level, text: q.toLowerCase() });
+const filterOf = (level: LogLevel = "info", q = ""): LogFilter & TimeSpan => ({
+  level,
+  text: q.toLowerCase(),
+  from: null,
+  to: null,
+});
 
-function isWanted({ level, message, facts }: LogLine, filter: LogFilter): boolean {
+function isWanted({ at, level, message, facts }: LogLine, filter: LogFilter & TimeSpan): boolean {
+  if ((filter.from !== null && at < filter.from) || (filter.to !== null && at >= filter.to)) return false;
   if (LOG_LEVELS.indexOf(level) < LOG_LEVELS.indexOf(filter.level)) return false;
   const { text } = filter;
   return text === "" || message.toLowerCase().includes(text) || facts?.toLowerCase().includes(text) === true;
@@ -96,7 +106,7 @@ function isWanted({ level, message, facts }: LogLine, filter: LogFilter): boolea
 /** Finds at most `limit` lines, newest first, over several turns of the event loop, as the lines may total megabytes. */
 async function search(
   lines: readonly LogLine[],
-  filter: LogFilter,
+  filter: LogFilter & TimeSpan,
   { limit, pace }: { limit: number; pace: Pace },
 ): Promise<LogLine[]> {
   const found: LogLine[] = [];

@@ -1,7 +1,8 @@
 import { type Clock, systemClock } from "../../../kernel/clock.ts";
 import type { Logger } from "../../../kernel/logger.ts";
 import { type Foreground, Pacing } from "../../../kernel/observing/foreground.ts";
-import { type DatabaseFile, deleteOutboxRows, readOutboxRows, type StoredOutboxRow } from "../../db/index.ts";
+import { traced } from "../../../kernel/observing/request-trace.ts";
+import { type DatabaseFile, deleteOutboxRows, jobId, readOutboxRows, type StoredOutboxRow } from "../../db/index.ts";
 import type { PassedJob } from "../../jobs/index.ts";
 import {
   DRAIN_BUSY_PAUSE_MS,
@@ -81,7 +82,8 @@ export class Drains {
   #start(key: string, { place, retryMs }: Turn): void {
     const running = { isWanted: false, ended: Promise.resolve() };
     this.#running.set(key, running);
-    running.ended = this.#drain(place, running).then(
+    // The request that wakes it does not wait for it.
+    running.ended = traced(undefined, () => this.#drain(place, running)).then(
       () => {
         this.#end(key);
         if (running.isWanted) this.wake(place);
@@ -160,7 +162,7 @@ export class Drains {
 }
 
 function jobsOf({ id, names, seq: _, ...job }: StoredOutboxRow): PassedJob[] {
-  return names.map((name, index) => ({ ...job, id: index === 0 ? id : `${id}.${index}`, name }));
+  return names.map((name, index) => ({ ...job, id: jobId(id, index), name }));
 }
 
 const keyOf = (place: Place): string =>

@@ -332,7 +332,7 @@ export class OpenFile implements OpenedFile {
 
   query<R = Row>(sql: string): Statement<R> {
     this.#reads.begin();
-    return this.#statements.query<R>(sql);
+    return this.#statements.watched<R>(sql);
   }
 
   prepare<R = Row>(sql: string): PreparedRead<R> {
@@ -374,7 +374,7 @@ export class OpenFile implements OpenedFile {
     const { timeoutMs = READ_TIMEOUT_MS, caller = SERVER_CALLER, signal, page, decode } = options;
     const { highlight = null, rank = null } = options;
     const statement = { path: this.path, extensions: this.#extensions, sql, params, page, highlight, rank };
-    const read = { ...statement, timeoutMs, caller, signal, decode };
+    const read = { ...statement, timeoutMs, caller, signal, decode, file: this.sqlite };
     return this.readElsewhere((ended) => this.#dependencies.queries.query({ ...read, ended }));
   }
 

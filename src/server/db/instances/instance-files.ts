@@ -457,7 +457,7 @@ class Rehearsal {
       const result = work(tx);
       assertSynchronous(result);
       // Sync<T> is T, or never for a promise. A promise was refused above.
-      return { result: result as T, isChange: tx.changes.length > 0 || tx.enqueuedCount > 0 };
+      return { result: result as T, isChange: tx.changes.length > 0 || tx.enqueued.length > 0 };
     } finally {
       tx.end();
       if (this.#sqlite.inTransaction) this.#statements.query("ROLLBACK").run();

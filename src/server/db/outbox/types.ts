@@ -38,3 +38,6 @@ export interface StoredOutboxRow extends OutboxRow {
   /** Position in the order of commits. */
   seq: number;
 }
+
+/** Returns the id of the job that a row makes for the name at `index`. */
+export const jobId = (id: string, index: number): string => (index === 0 ? id : `${id}.${index}`);

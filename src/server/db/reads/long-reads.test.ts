@@ -303,6 +303,7 @@ test("[DB125] a checkpoint, and a process that closes a file, have a deadline", 
       caller: SERVER_CALLER,
       signal: undefined,
       decode: (values) => values,
+      file: file.sqlite,
     });
   const stopChildren = () => {
     for (const pid of children()) process.kill(Number(pid), "SIGSTOP");

@@ -1,5 +1,7 @@
+import type { Database } from "bun:sqlite";
 import type { Clock } from "../../../kernel/clock.ts";
 import { AppError, clientGone } from "../../../kernel/errors.ts";
+import { currentSteps } from "../../../kernel/observing/request-trace.ts";
 import {
   FORGET_TIMEOUT_MS,
   LARGE_PAGE_BYTES,
@@ -25,6 +27,8 @@ export interface LongRead<R> extends Omit<QueryRequest, "op" | "params"> {
   ended?: AbortSignal;
   /** Called for each row as it arrives, so that a large result is decoded over several turns of the event loop. */
   decode: (values: unknown[]) => R;
+  /** The connection of the main thread, for the plan of the statement in the story of the request. */
+  file: Database;
 }
 
 /** Runs long reads in processes that can be killed. [DB16]–[DB20] [DB120]–[DB127] */
@@ -62,6 +66,7 @@ export class LongReads {
     decode,
     params,
     rank,
+    file,
     ...statement
   }: LongRead<R>): Promise<ReadResult<R>> {
     const { callerName } = caller;
@@ -98,6 +103,7 @@ export class LongReads {
         rows = [];
       },
     };
+    const startedAt = performance.now();
     try {
       // The type of the program's answer to a query.
       const last = (await this.#pool.run(job)) as QueryAnswer;
@@ -114,6 +120,9 @@ export class LongReads {
     } catch (cause) {
       endPage();
       throw cause;
+    } finally {
+      const { sql, path } = request;
+      currentSteps()?.query(startedAt, { sql, path, file, isElsewhere: true });
     }
   }
 

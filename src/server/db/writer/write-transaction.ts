@@ -18,7 +18,7 @@ export class WriteTransaction implements Transaction {
   readonly #origin: Origin;
   readonly audits: WriteAudits;
   #causedBy: Actor = SERVER_ACTOR;
-  #enqueuedCount = 0;
+  readonly #enqueued: Pick<OutboxRow, "id" | "names">[] = [];
   #textLength = 0;
   #depth = 0;
   /** The error of a savepoint that could not be undone; null: none. */
@@ -41,7 +41,7 @@ export class WriteTransaction implements Transaction {
 
   query<R = Row>(sql: string): Statement<R> {
     this.#assertOpen();
-    return this.#statements.query<R>(sql);
+    return this.#statements.watched<R>(sql);
   }
 
   indexText(table: string, id: string, length: number): void {
@@ -60,12 +60,12 @@ export class WriteTransaction implements Transaction {
   enqueue(row: OutboxRow): void {
     this.#assertOpen();
     insertOutboxRow(this.#sqlite, this.#statements, row);
-    this.#enqueuedCount += 1;
+    this.#enqueued.push({ id: row.id, names: row.names });
   }
 
-  /** Number of rows that this write has enqueued. */
-  get enqueuedCount(): number {
-    return this.#enqueuedCount;
+  /** Rows that this write has enqueued. */
+  get enqueued(): readonly Pick<OutboxRow, "id" | "names">[] {
+    return this.#enqueued;
   }
 
   causedBy(actor: Actor): void {
@@ -89,7 +89,7 @@ export class WriteTransaction implements Transaction {
   savepoint<T>(work: () => Sync<T>): T {
     this.#assertOpen();
     const changesBefore = this.changes.length;
-    const enqueuedBefore = this.#enqueuedCount;
+    const enqueuedBefore = this.#enqueued.length;
     const auditsBefore = this.audits.count;
     const name = `"nested${this.#depth}"`;
     this.#statements.query(`SAVEPOINT ${name}`).run();
@@ -102,7 +102,7 @@ export class WriteTransaction implements Transaction {
       return result as T;
     } catch (error) {
       this.changes.length = changesBefore;
-      this.#enqueuedCount = enqueuedBefore;
+      this.#enqueued.length = enqueuedBefore;
       this.audits.cutTo(auditsBefore);
       // Some errors (no space, a failing disk) end the whole transaction. Then there is no savepoint to roll back to.
       if (this.#sqlite.inTransaction) this.#undo(name);

@@ -9,7 +9,7 @@ import { AppError } from "../../../kernel/errors.ts";
 import { nextTurn } from "../../../kernel/time/scheduler.ts";
 import { createStorageEngine } from "../engine.ts";
 import { WAITING_WRITES_MAX } from "../limits.ts";
-import type { Change, OpenedFile, StorageEngine, Transaction } from "../types.ts";
+import type { Change, OpenedFile, PreparedStatement, StorageEngine, Transaction } from "../types.ts";
 import type { SyncFile } from "./wal-sync.ts";
 
 /** Includes the table of row counts, like every file whose changes are announced. */
@@ -489,6 +489,7 @@ test("[DB12] statements are cached, and an evicted one is usable until the end o
   for (let n = 0; n < 20; n += 1) file.query(`SELECT ${n}, 'other'`);
   expect(first.get()).toEqual({ n: 1 });
   await Bun.sleep(5);
-  expect(first.isFinalized).toBe(true);
+  // Outside of requests it is the prepared statement itself.
+  expect((first as PreparedStatement).isFinalized).toBe(true);
   expect(file.query("SELECT 1 AS n").get()).toEqual({ n: 1 });
 });

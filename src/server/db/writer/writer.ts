@@ -15,7 +15,7 @@ import {
   WRITES_PER_TRANSACTION_MAX,
 } from "../limits.ts";
 import type { Origin } from "../outbox/types.ts";
-import { NO_ORIGIN } from "../outbox/types.ts";
+import { jobId, NO_ORIGIN } from "../outbox/types.ts";
 import type { ReadTransaction } from "../reads/read-transaction.ts";
 import type { StatementCache } from "../reads/statement-cache.ts";
 import type { Change, ChangeListener, CommitListener, OutboxOptions, Sync, Transaction } from "../types.ts";
@@ -272,15 +272,23 @@ export class Writer {
       const result = traced(write.trace, write.work, tx);
       assertSynchronous(result);
       if (tx.changes.length > 0) outbox?.onWritten?.(tx, tx.changes);
-      if (write.trace !== undefined) write.trace.rows += tx.changes.length;
       tx.assertUndone();
+      if (write.trace !== undefined) this.#noteSteps(write.trace, tx);
       audits.noteChanges(tx.cause.by, tx.changes);
-      return { ok: true, result, changes: tx.changes, hasEnqueued: tx.enqueuedCount > 0, audits: audits.entries() };
+      return { ok: true, result, changes: tx.changes, hasEnqueued: tx.enqueued.length > 0, audits: audits.entries() };
     } catch (error) {
       return { ok: false, error };
     } finally {
       tx.end();
     }
+  }
+
+  /** Adds what a write has changed and enqueued to the steps of its request. */
+  #noteSteps(trace: RequestTrace, { changes, enqueued }: WriteTransaction): void {
+    trace.rows += changes.length;
+    if (changes.length > 0) trace.steps.write(this.#options.sqlite.filename, changes);
+    for (const { id, names } of enqueued)
+      for (const [index, name] of names.entries()) trace.steps.job(name, jobId(id, index));
   }
 
   #trimQueue(): void {

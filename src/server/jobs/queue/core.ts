@@ -7,6 +7,7 @@ import type { Ids } from "../../../kernel/ids.ts";
 import type { JsonValue } from "../../../kernel/json/json.ts";
 import type { Logger } from "../../../kernel/logger.ts";
 import type { Foreground } from "../../../kernel/observing/foreground.ts";
+import { currentSteps } from "../../../kernel/observing/request-trace.ts";
 import { startSweeping } from "../../../kernel/time/sweeping.ts";
 import { layOut, type StorageEngine } from "../../db/index.ts";
 import {
@@ -78,7 +79,11 @@ export function createQueueCore(deps: QueueCoreDeps) {
 
   const queue: Queue = {
     define: (name, definition) => dispatcher.define(name, definition),
-    enqueue: async (name, data, options) => enqueue(entryOf(name, data, options)),
+    async enqueue(name, data, options) {
+      const id = await enqueue(entryOf(name, data, options));
+      currentSteps()?.job(name, id);
+      return id;
+    },
     unfinished: (name) => existing()?.unfinished(name) ?? 0,
     prepare(name, data, options) {
       const { createdAt: _, ...job } = entryOf(name, data, options);

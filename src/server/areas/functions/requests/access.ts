@@ -2,7 +2,7 @@ import type { Clock } from "../../../../kernel/clock.ts";
 import { AppError, forbidden, unauthorized } from "../../../../kernel/errors.ts";
 import type { Logger } from "../../../../kernel/logger.ts";
 import { chain, isPromise, type MaybePromise } from "../../../../kernel/maybe-promise.ts";
-import { inPhase } from "../../../../kernel/observing/request-trace.ts";
+import { askRule } from "../../../../kernel/observing/request-trace.ts";
 import { within } from "../../../../kernel/time/deadline.ts";
 import { RULE_TIMEOUT_MS } from "../../../access/limits.ts";
 import type { LookupCall, Lookups, LookupWatch } from "../../../access/lookups/lookups.ts";
@@ -44,7 +44,7 @@ export function createAccess(
   };
   const ask = (rule: Rule, principal: Principal, context: RouteAccessContext): MaybePromise<unknown> => {
     try {
-      const answer: MaybePromise<unknown> = inPhase("rules", () => rule(authOf(principal), context));
+      const answer: MaybePromise<unknown> = askRule(`route ${pattern}`, () => rule(authOf(principal), context));
       return isPromise(answer) ? within(clock, RULE_TIMEOUT_MS, answer).catch(failed) : answer;
     } catch (cause) {
       return failed(cause);

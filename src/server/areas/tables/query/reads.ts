@@ -1,6 +1,6 @@
 import { type AppError, badRequest, forbidden, notFound, tooLarge, unauthorized } from "../../../../kernel/errors.ts";
 import { chain, isPromise, type MaybePromise } from "../../../../kernel/maybe-promise.ts";
-import { countRows, inPhase } from "../../../../kernel/observing/request-trace.ts";
+import { askRule, countRows } from "../../../../kernel/observing/request-trace.ts";
 import { Scheduler } from "../../../../kernel/time/scheduler.ts";
 import type { Principal } from "../../../access/principal.ts";
 import type { ListResult } from "../../../config/app/index.ts";
@@ -17,7 +17,7 @@ import type { CountValues, GetValues, ListValues, ReadRequest } from "../model/r
 import type { Table } from "../records/namespaces.ts";
 import { LongRecord } from "../records/store.ts";
 import { withOwnAddress } from "../records/users-view.ts";
-import { denied, type Grant, type RecordRights } from "../rules/access.ts";
+import { denied, type Grant, type RecordRights, ruleName } from "../rules/access.ts";
 import { encodeCursor } from "./cursor.ts";
 import { KeptLists, ListText } from "./kept-lists.ts";
 import {
@@ -103,13 +103,15 @@ function createReadRights(rights: RecordRights) {
       );
     };
     const pending: Promise<boolean>[] = [];
-    inPhase("rules", () => {
+    const ask = (): boolean => {
       for (const record of records) {
         const answer = rights.coversRead(granted, { principal, rules }, table.model, record);
-        if (answer === false) refuse();
+        if (answer === false) return false;
         if (isPromise(answer)) pending.push(answer);
       }
-    });
+      return true;
+    };
+    if (!askRule(ruleName(table.model, "read"), ask, { times: records.length })) refuse();
     if (pending.length === 0) return;
     return Promise.all(pending).then((answers) => {
       if (answers.includes(false)) refuse();
@@ -147,7 +149,8 @@ export function createReads({ rights, expanding }: { rights: RecordRights; expan
         }
         // Behind a filter, no hidden record is found. [TB118]
         const asker = { principal, rules: source.rules };
-        const covered = granted.kind === "record" ? rights.coversRead(granted, asker, model, record) : true;
+        const covers = () => rights.coversRead(granted, asker, model, record);
+        const covered = granted.kind === "record" ? askRule(ruleName(model, "read"), covers) : true;
         return chain(covered, (isAllowed) => {
           if (!isAllowed) throw denied(principal);
           const shown = (one: TableRecord) => withOwnAddress(principal, model, pick(one, fields));

@@ -4,7 +4,7 @@ import { plainCopy } from "../../../../kernel/json/copy.ts";
 import { readOnly } from "../../../../kernel/json/read-only.ts";
 import type { Logger } from "../../../../kernel/logger.ts";
 import { chain, isPromise, type MaybePromise } from "../../../../kernel/maybe-promise.ts";
-import { awaiting, inPhase } from "../../../../kernel/observing/request-trace.ts";
+import { askRule, awaiting } from "../../../../kernel/observing/request-trace.ts";
 import { matches } from "../../../../kernel/records/filter-match.ts";
 import { within } from "../../../../kernel/time/deadline.ts";
 import { RULE_TIMEOUT_MS } from "../../../access/limits.ts";
@@ -110,6 +110,13 @@ export const denied = (principal: Principal): AppError =>
 export const hasRelations = (grant: Grant): boolean =>
   grant.kind === "filter" && !relationsIn(grant.filter).next().done;
 
+/** A rule that declares no record, and is called without. */
+type PlainRule = (auth: Auth | null) => unknown;
+
+/** Returns the name of a rule in the story of a request. */
+export const ruleName = ({ namespace, name }: TableModel, action: TableAction): string =>
+  `${namespace}.${name} ${action}`;
+
 /** Calls rules, and turns their answers into grants. */
 function createAnswers(deps: { clock: Clock; logger: Logger }) {
   const failed = createFailureLog(deps);
@@ -183,7 +190,8 @@ function createAnswers(deps: { clock: Clock; logger: Logger }) {
         return null;
       };
       const args = argumentsOf(by, call, [authOf(principal), probe.standIn, probe.standIn], sent);
-      const answer = inPhase("rules", () => callable(by)(...args));
+      const hasAsked = () => probe.isSeen;
+      const answer = askRule(ruleName(model, by.action), () => callable(by)(...args), { hasAsked });
       if (!isPromise(answer)) return grant(answer);
       if (!probe.isSeen) return inTime(answer).then(grant, afterFailure);
       // The result for the stand-in is ignored.
@@ -232,8 +240,9 @@ export function createRecordRights(deps: { clock: Clock; logger: Logger }): Reco
     const args = argumentsOf(by, call, [authOf(principal), copyOf(record), copyOf(next ?? record)], seen);
     const about = by.takesContext && sent !== undefined ? [record, next, sent()] : [record, next];
     let answer: Grant = NONE;
+    const name = ruleName(model, by.action);
     try {
-      answer = grantOf(model, by.action, decisions.ask(callable(by), args, about, { call }));
+      answer = grantOf(model, by.action, decisions.ask(callable(by), args, about, { call, name }));
     } catch (cause) {
       if (cause instanceof Suspended) throw cause;
       failed(model, by.action, cause);
@@ -264,10 +273,9 @@ export function createRecordRights(deps: { clock: Clock; logger: Logger }): Reco
       return false;
     };
     try {
-      // Called without the records, which it does not declare.
-      const answer = (rule as (auth: Auth | null) => unknown)(authOf(principal));
+      const answer = askRule(ruleName(model, action), () => (rule as PlainRule)(authOf(principal)));
       if (!isPromise(answer)) return grantOf(model, action, answer, { before });
-      return inTime(awaiting("rules", answer))
+      return inTime(answer)
         .catch(deny)
         .then((settled) => grantOf(model, action, settled, { before }));
     } catch (cause) {

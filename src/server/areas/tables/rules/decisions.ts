@@ -1,6 +1,6 @@
 import type { Clock } from "../../../../kernel/clock.ts";
 import { isPromise, type MaybePromise } from "../../../../kernel/maybe-promise.ts";
-import { inPhase } from "../../../../kernel/observing/request-trace.ts";
+import { askHook, askRule, inPhase } from "../../../../kernel/observing/request-trace.ts";
 import { within } from "../../../../kernel/time/deadline.ts";
 import { RULE_TIMEOUT_MS } from "../../../access/limits.ts";
 import type { RuleCall } from "../lookups/calls.ts";
@@ -54,13 +54,18 @@ export class Decisions {
   /**
    * Returns the answer, inside a transaction only. Throws what the function threw; `DeadlineError` when its promise does not
    * settle in time; `Suspended` for a pending promise. `call`: the call whose context is among `args`; `phase`: where its time is
-   * counted.
+   * counted; `name`: for the story of the request; null: what it
+   * asks is noted there.
    */
   ask<Args extends readonly unknown[], T>(
     question: (...args: Args) => MaybePromise<T>,
     args: Args,
     about: unknown,
-    { call = null, phase = "rules" }: { call?: RuleCall | null; phase?: "rules" | "hooks" } = {},
+    {
+      call = null,
+      phase = "rules",
+      name = null,
+    }: { call?: RuleCall | null; phase?: "rules" | "hooks"; name?: string | null } = {},
   ): T {
     let known = this.#answers.get(question);
     // Records are compared by their JSON. Most rules return no promise and are never called twice.
@@ -77,7 +82,8 @@ export class Decisions {
       // transaction.
       call?.replay(now);
     }
-    const value = inPhase(phase, () => question(...args));
+    const ask = () => question(...args);
+    const value = name === null ? inPhase(phase, ask) : (phase === "rules" ? askRule : askHook)(name, ask);
     if (!isPromise(value)) return value;
     if (known === undefined) {
       known = new Map();

@@ -2,7 +2,7 @@ import type { Clock } from "../../../../kernel/clock.ts";
 import { badRequest } from "../../../../kernel/errors.ts";
 import type { Logger } from "../../../../kernel/logger.ts";
 import { chain, isPromise, type MaybePromise } from "../../../../kernel/maybe-promise.ts";
-import { inPhase } from "../../../../kernel/observing/request-trace.ts";
+import { askRule } from "../../../../kernel/observing/request-trace.ts";
 import { within } from "../../../../kernel/time/deadline.ts";
 import { RULE_TIMEOUT_MS } from "../../../access/limits.ts";
 import { authOf, type Principal } from "../../../access/principal.ts";
@@ -41,7 +41,7 @@ export function createInstanceRights(deps: { clock: Clock; logger: Logger }) {
     const askIn = (context: RuleContext) => rule(authOf(principal), instanceId, context);
     const ask = (): MaybePromise<boolean> => {
       try {
-        const answer = inPhase("rules", () => askIn(call.context));
+        const answer = askRule(`${namespace.name} ${action}`, () => askIn(call.context));
         if (!isPromise(answer)) return answer === true;
         return within(deps.clock, RULE_TIMEOUT_MS, answer).then((settled) => settled === true, failed);
       } catch (cause) {

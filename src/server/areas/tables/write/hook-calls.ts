@@ -46,6 +46,7 @@ export function createHookCalls(deps: { app: () => AppAccess; logger: Logger }) 
         return decisions.ask(work, [authOf(principal), ...copies, context], records, {
           call: ruleCall,
           phase: "hooks",
+          name: `${table.model.namespace}.${table.model.name} ${name}`,
         });
       } catch (cause) {
         if (cause instanceof Suspended || cause instanceof AppError) throw cause;
