@@ -58,6 +58,14 @@ const SPECS: readonly { [member: string]: unknown; type: string }[] = [
   { type: "json" },
 ];
 
+/** Changes that each field of text can take. */
+const CHANGES: readonly { [member: string]: unknown }[] = [
+  { max: 100, unique: null, fixed: true },
+  { enum: ["a", 'b "quoted"'], default: "a", max: null },
+  { required: true, enum: null, default: "none" },
+  { required: null, default: null, enum: null },
+];
+
 function randomEdit(world: World): Edit | null {
   const { rng, namespace, tables, added } = world;
   world.count++;
@@ -72,14 +80,13 @@ function randomEdit(world: World): Edit | null {
     case 0:
     case 1: {
       const field = `field${world.count}`;
-      const spec = rng.chance(0.2) ? { type: "references", references: rng.pick(tables) } : rng.pick(SPECS);
+      const referred = { type: rng.pick(["references", "string"]), references: rng.pick(tables) };
+      const spec = rng.chance(0.2) ? referred : rng.pick(SPECS);
       added.set(table, new Map(fields).set(field, spec.type));
       return { do: "addField", ...at, field, spec };
     }
     case 2:
-      return texts.length === 0
-        ? null
-        : { do: "setField", ...at, field: rng.pick(texts), changes: { max: 100, unique: null, fixed: true } };
+      return texts.length === 0 ? null : { do: "setField", ...at, field: rng.pick(texts), changes: rng.pick(CHANGES) };
     case 3: {
       const field = [...fields.keys()].at(-1);
       if (field === undefined) return null;
@@ -108,11 +115,21 @@ function addedTable({ rng, namespace, tables, count }: World): Edit {
   return { do: "addTable", namespace, table };
 }
 
+/** Rules as functions, also with a comment and a text that look like code. */
+const SOURCES: readonly string[] = [
+  "true",
+  "(auth) => auth !== null",
+  '(auth, record) => record.id !== "}, { // no comment"',
+  "(auth) => {\n  // Only those with an address.\n  return auth?.email !== null;\n}",
+  'async (auth) => auth?.role === "admin"',
+];
+
 function randomRule(
   { rng, tables, added }: World,
   { at, texts }: { at: { namespace: string; table: string }; texts: string[] },
 ): Edit | null {
   const rule = rng.pick(["read", "insert", "update", "delete"] as const);
+  if (rng.chance(0.3)) return { do: "setRule", ...at, rule, source: rng.pick(SOURCES) };
   const template = rng.pick(["public", "nobody", "signedIn", "owner", "members"] as const);
   if (template === "owner") {
     return texts.length === 0 ? null : { do: "setRule", ...at, rule, template, options: { field: rng.pick(texts) } };

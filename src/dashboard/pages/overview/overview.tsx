@@ -1,6 +1,6 @@
 import { Badge, Card, Group, SimpleGrid, Stack, Table, Text, Title } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import { useMemo } from "react";
+import { lazy, Suspense, useMemo } from "react";
 import { server } from "../../api/server.ts";
 import { useRights } from "../../api/session.tsx";
 import { FIGURES_EVERY_MS } from "../../limits.ts";
@@ -10,10 +10,13 @@ import { IconAlertTriangle, IconCircleCheck } from "../../parts/icons.tsx";
 import { Page } from "../../parts/page.tsx";
 import { Failure, Loadable, Loading } from "../../parts/states.tsx";
 import { FailedJobs, LastChanges, Warnings } from "./events.tsx";
-import { type Process, type Sample, useHealth } from "./health.ts";
+import { type Sample, useHealth } from "./health.ts";
 
-/** Checks that are shown as charts. */
-const DRAWN = ["sockets", "memory", "processes"];
+/** Checks that are shown as charts and tables. */
+const DRAWN = ["sockets", "memory", "processes", "cluster"];
+
+/** Code that most servers do not need. */
+const Parts = lazy(() => import("./cluster.tsx"));
 
 /** Health of the server, its current load, and recent events. */
 export default function OverviewPage() {
@@ -43,7 +46,11 @@ export default function OverviewPage() {
                   <Check key={name} name={name} isFine={ok} facts={facts} />
                 ))}
             </SimpleGrid>
-            {processes.length > 1 ? <Processes processes={processes} /> : null}
+            {processes.length > 1 || checks["cluster"] !== undefined ? (
+              <Suspense>
+                <Parts processes={processes} cluster={checks["cluster"]} />
+              </Suspense>
+            ) : null}
           </Stack>
         )}
       </Loadable>
@@ -55,34 +62,6 @@ export default function OverviewPage() {
         </Stack>
       </SimpleGrid>
     </Page>
-  );
-}
-
-/** Processes of a server with workers. */
-function Processes({ processes }: { processes: readonly Process[] }) {
-  return (
-    <Table>
-      <Table.Thead>
-        <Table.Tr>
-          <Table.Th>Process</Table.Th>
-          <Table.Th>Role</Table.Th>
-          <Table.Th>Requests</Table.Th>
-          <Table.Th>Memory</Table.Th>
-          <Table.Th>Loop delay</Table.Th>
-        </Table.Tr>
-      </Table.Thead>
-      <Table.Tbody>
-        {processes.map(({ pid, role, requests, memory, loopMs }) => (
-          <Table.Tr key={pid}>
-            <Table.Td>{pid}</Table.Td>
-            <Table.Td>{role}</Table.Td>
-            <Table.Td>{numberText(requests)}</Table.Td>
-            <Table.Td>{bytesText(memory)}</Table.Td>
-            <Table.Td>{numberText(loopMs)} ms</Table.Td>
-          </Table.Tr>
-        ))}
-      </Table.Tbody>
-    </Table>
   );
 }
 
@@ -201,5 +180,6 @@ function factText(name: string, value: unknown): string {
     return name.endsWith("Ms") ? `${numberText(value)} ms` : numberText(value);
   }
   if (typeof value === "boolean") return value ? "yes" : "no";
+  if (typeof value === "object") return JSON.stringify(value);
   return typeof value === "string" && /(?:At|Until)$/.test(name) ? agoText(value) : String(value);
 }

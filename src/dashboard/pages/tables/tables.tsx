@@ -24,6 +24,7 @@ export default function TablesPage() {
           <>
             <Undo source={source} />
             <NewAction kind="namespace" source={source} />
+            <NewAction kind="bucket" source={source} />
           </>
         )
       }
