@@ -10,6 +10,7 @@ export type {
   RecordChange,
 } from "./audit/types.ts";
 export { entryText, originOf, startOfAction, startOfTarget } from "./audit/write-audits.ts";
+export { bothCaptures } from "./capture/both.ts";
 export type { CommitCapture, FileCapture } from "./capture/types.ts";
 export { createStorageEngine } from "./engine.ts";
 export { instanceBounds, scarceDescriptors, socketsMax } from "./files/descriptors.ts";

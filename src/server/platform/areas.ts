@@ -333,7 +333,7 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
     const area = createBackupsArea({
       ...base,
       config: scheduledBackups(config.backups),
-      isContinuous: config.backups?.continuous !== undefined,
+      isContinuous: base.continuous !== undefined,
       schedules,
       queue,
       principals: areas.access.principals,
@@ -349,10 +349,10 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
     });
     return area;
   }),
-  continuous: stopping("copies", ({ config, base, areas }) =>
+  continuous: stopping("copies", ({ base, areas }) =>
     createContinuousArea({
       ...base,
-      config: config.backups?.continuous,
+      config: base.continuous,
       tenants: () => ({
         ...areas.tables.tenants,
         replace: (address, { database, claims, fetchFiles }) =>

@@ -8,14 +8,15 @@ import { type CheckResult, HealthChecks } from "../../kernel/observing/health.ts
 import { LogLines } from "../../kernel/observing/log-lines.ts";
 import { AuditOutbox } from "../areas/audit/index.ts";
 import { Capture } from "../areas/backup/continuous/capture/capture.ts";
-import { spoolOf } from "../areas/backup/continuous/index.ts";
+import { type StoredLog, spoolOf } from "../areas/backup/continuous/index.ts";
 import type { ConfigFile } from "../areas/config-editor/index.ts";
 import type { DevelopmentKey } from "../areas/mcp/index.ts";
 import { roomBacklogMaxBytes, roomMessageMaxBytes } from "../areas/rooms/index.ts";
 import type { Guide } from "../areas/site/guide/source.ts";
 import { Outboxes, watchedNamespaces } from "../areas/triggers/index.ts";
-import type { PlatformConfig } from "../config/types.ts";
+import type { ContinuousConfig, PlatformConfig } from "../config/types.ts";
 import {
+  bothCaptures,
   type CommitCapture,
   createStorageEngine,
   type DirectoryLock,
@@ -36,6 +37,8 @@ import type { WorkersOptions } from "./workers/supervisor.ts";
 export interface ClusterSeams {
   capture: CommitCapture;
   gate: AnswerGate;
+  /** The object store that gets what the log has. Absent: none does, as in tests of the seams. */
+  store?: { config: ContinuousConfig; log: Omit<StoredLog, "settled"> };
   /** The node that this server is. Absent: it is none that others reach, as in tests of the seams. */
   node?: {
     /** Opens where other nodes forward requests to. */
@@ -94,14 +97,13 @@ export function openBase(
   const { capture: logged = null, gate: logGate = null } = options.cluster ?? {};
   const gate = logGate === null ? null : behindOthers(logGate, () => engine.settled());
   if (gate !== null) stopping.add("copies", "outgoing calls", { stop: holdOutgoing(gate) });
-  const spool = isDrill ? null : spoolOf(config.backups?.continuous, { dataDirectory, clock });
-  const capture = spool === null ? null : new Capture({ dataDirectory, spool, clock });
+  const { continuous, log, spool, capture } = storing(config, options, gate);
   const audit = new AuditOutbox({ clock, dataDirectory });
   const engine = createStorageEngine({
     clock,
     ids,
     audit,
-    capture: logged ?? capture ?? undefined,
+    capture: logged === null || capture === null ? (logged ?? capture ?? undefined) : bothCaptures(logged, capture),
     readers: workers?.readers,
     onFailure: (path, cause) => logger.error("a database file has a problem", { path, cause }),
   });
@@ -147,6 +149,8 @@ export function openBase(
     health,
     logs,
     audit,
+    continuous,
+    log,
     spool,
     capture,
     foreground: new Foreground(),
@@ -159,6 +163,17 @@ export function openBase(
     workers,
     gate,
   };
+}
+
+/** Prepares what takes commits for the continuous backup: that of the config, or of the cluster whose files the server owns. */
+function storing(config: PlatformConfig, options: PlatformOptions, gate: AnswerGate | null) {
+  const { clock = systemClock, dataDirectory, isDrill = false, cluster } = options;
+  const store = cluster?.store ?? null;
+  const continuous = store?.config ?? config.backups?.continuous;
+  const log = store === null ? null : { ...store.log, settled: async () => void (await gate?.wait()) };
+  const spool = isDrill ? null : spoolOf(continuous, { dataDirectory, clock });
+  const capture = spool === null ? null : new Capture({ dataDirectory, spool, clock });
+  return { continuous, log, spool, capture };
 }
 
 /** Returns a gate that waits for commits of other processes first: readers see them before this process gives them to the log. */

@@ -1,4 +1,5 @@
 import { type Clock, pause } from "../../../kernel/clock.ts";
+import { readStored } from "../objects/stored-row.ts";
 import type { PostgresConnection } from "../postgres/connection.ts";
 import { CORE } from "../postgres/schema.ts";
 import type { Row } from "../postgres/wire.ts";
@@ -59,6 +60,7 @@ export async function clusterStatus(connection: PostgresConnection, clock: Clock
      FROM platform.groups WHERE name = $1`,
     [CORE],
   );
+  const { lastCopyAt } = (await readStored(connection)) ?? { lastCopyAt: null };
   const [owner = "", epoch, position, stopped, bytes, standbyNames = ""] = textsOf(group.rows[0] ?? []);
   const known = new Map(facts.rows.map(textsOf).map(([node = "", ...rest]) => [node, rest]));
   const nodes = [...after].map(([url, { counter, applied, incarnation }]): NodeStatus => {
@@ -72,7 +74,7 @@ export async function clusterStatus(connection: PostgresConnection, clock: Clock
     nodes: nodes.toSorted((one, other) => (one.url < other.url ? -1 : 1)),
     groups: [{ name: CORE, owner: owner === "" ? null : owner, epoch: Number(epoch) }],
     log: { position: Number(position), bytes: Number(bytes), stopped: stopped === "true", standbyNames },
-    lastCopyAt: null,
+    lastCopyAt: lastCopyAt === null ? null : new Date(lastCopyAt).toISOString(),
   };
 }
 

@@ -2,6 +2,7 @@ import type { Clock } from "../../../kernel/clock.ts";
 import { pause } from "../../../kernel/clock.ts";
 import { reasonOf } from "../../../kernel/errors.ts";
 import type { Ids } from "../../../kernel/ids.ts";
+import { STORED_TABLE } from "../objects/stored-row.ts";
 import { PostgresConnection } from "../postgres/connection.ts";
 import { CORE, makePartitions, makeSchema } from "../postgres/schema.ts";
 import type { Row } from "../postgres/wire.ts";
@@ -21,6 +22,7 @@ const TABLES = [
     only_one boolean PRIMARY KEY DEFAULT true CHECK (only_one), id text NOT NULL, format int NOT NULL,
     jwt_mark text NOT NULL, key_mark text NOT NULL)`,
   "CREATE TABLE IF NOT EXISTS platform.facts (node text PRIMARY KEY, version text NOT NULL, config text NOT NULL)",
+  STORED_TABLE,
 ];
 
 export interface Preparation {

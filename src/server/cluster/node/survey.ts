@@ -1,5 +1,6 @@
 import type { Clock } from "../../../kernel/clock.ts";
 import type { Ids } from "../../../kernel/ids.ts";
+import { noteStored, readStored, type StoredRow } from "../objects/stored-row.ts";
 import { PostgresConnection } from "../postgres/connection.ts";
 import type { Row } from "../postgres/wire.ts";
 import type { Durability } from "../protocol/statements.ts";
@@ -16,6 +17,8 @@ export interface Surveyed {
   logBytes: number;
   /** Why PostgreSQL is less durable than it has to be; null: it is as durable. */
   durabilityProblem: string | null;
+  /** State of the object store; null: nothing is in it yet. */
+  stored: StoredRow | null;
 }
 
 export interface SurveyOptions {
@@ -25,6 +28,8 @@ export interface SurveyOptions {
   ids: Ids;
   /** Whether this node makes room for the log. */
   isOwner: () => boolean;
+  /** Returns the state of the object store where this node stores there; null: it does not, or has not yet. */
+  stored: (connection: PostgresConnection) => Promise<StoredRow | null>;
   /** Told when PostgreSQL becomes less durable than it has to be, or as durable again. */
   onChange(problem: string | null): void;
 }
@@ -32,7 +37,7 @@ export interface SurveyOptions {
 /** Looks at what the protocol does not need to know, every SURVEY_MS, on a connection of its own. */
 export class Survey {
   readonly #options: SurveyOptions;
-  #last: Surveyed = { facts: new Map(), logBytes: 0, durabilityProblem: null };
+  #last: Surveyed = { facts: new Map(), logBytes: 0, durabilityProblem: null, stored: null };
   #cancel: () => void = () => {};
   #isStopped = false;
 
@@ -59,7 +64,7 @@ export class Survey {
   }
 
   async #look(): Promise<void> {
-    const { postgres, durability, ids, isOwner, onChange } = this.#options;
+    const { postgres, durability, ids, isOwner, onChange, stored } = this.#options;
     const connection = await PostgresConnection.open({
       url: postgres,
       applicationName: "platform survey",
@@ -78,9 +83,12 @@ export class Survey {
       );
       const problem = await durabilityProblem(connection, durability);
       if (isOwner()) await makeRoom(connection);
+      const own = await stored(connection);
+      if (own !== null) await noteStored(connection, own);
+      const known = await readStored(connection);
       if (problem !== this.#last.durabilityProblem) onChange(problem);
       const [bytes = "0"] = textsOf(size.rows[0] ?? []);
-      this.#last = { facts: new Map(facts), logBytes: Number(bytes), durabilityProblem: problem };
+      this.#last = { facts: new Map(facts), logBytes: Number(bytes), durabilityProblem: problem, stored: known };
     } finally {
       connection.close();
     }

@@ -25,6 +25,7 @@ import { createFollowerHttp } from "./follower-http.ts";
 import { FollowerServer } from "./follower-server.ts";
 import { clusterCheck, followerHealth, type NodeHealthOptions } from "./node-health.ts";
 import { createMember } from "./node-member.ts";
+import { ObjectCopies } from "./object-copies.ts";
 import { Succession } from "./succession.ts";
 import { TurningFiles } from "./turning-files.ts";
 
@@ -70,6 +71,7 @@ export class ClusterServer {
   readonly #follower: FollowerServer;
   readonly #succession: Succession;
   readonly #survey: Survey;
+  readonly #copies: ObjectCopies;
   readonly #health: NodeHealthOptions;
   readonly #lags = new Lags();
   /** The files while this node follows; null: the platform has them. */
@@ -148,16 +150,15 @@ export class ClusterServer {
       },
       command: (path, request) => (path === "/move" ? this.#move(new URL(request.url).searchParams.get("to")) : null),
     });
+    this.#copies = new ObjectCopies(config.cluster, cluster, this.#member);
     this.#survey = new Survey({
       postgres,
       durability,
       clock: systemClock,
       ids: systemIds,
       isOwner: () => this.#member.isOwner,
-      onChange: (problem) =>
-        problem === null
-          ? logger.info("cluster: PostgreSQL is as durable as it has to be again")
-          : logger.error(`cluster: ${problem}`),
+      stored: (connection) => this.#copies.state(connection),
+      onChange: (problem) => this.#noteDurability(problem),
     });
     this.#health = {
       member: this.#member,
@@ -183,6 +184,12 @@ export class ClusterServer {
         mayAnswer: () => this.#mayAnswer(),
       },
     });
+  }
+
+  #noteDurability(problem: string | null): void {
+    const { logger } = this.#options;
+    if (problem === null) logger.info("cluster: PostgreSQL is as durable as it has to be again");
+    else logger.error(`cluster: ${problem}`);
   }
 
   /** Listens, and resolves when this node has core at the position that the log had when it began. Errors: the port is not available. */
@@ -368,6 +375,7 @@ export class ClusterServer {
       cluster: {
         capture: owner.capture,
         gate: owner.gate,
+        store: this.#copies.begin(),
         node: {
           openInner: ({ serve, ...serving }) =>
             this.#port.open({ ...serving, serve: (request) => this.#follower.asOwner(request, () => serve(request)) }),
@@ -408,6 +416,7 @@ export class ClusterServer {
     await platform.stop().catch((cause: unknown) => {
       this.#options.logger.error("cluster: the platform did not stop in order", { cause });
     });
+    this.#copies.end();
     if (this.#member.isOwner) await this.#succession.release();
     this.#platform = null;
   }

@@ -25,7 +25,7 @@ export interface NodeHealthOptions {
 export function clusterCheck(options: NodeHealthOptions) {
   const { member, node, lags, survey, durability, configHash, mayAnswer } = options;
   const { seen } = member;
-  const { facts, logBytes, durabilityProblem } = survey.last;
+  const { facts, logBytes, durabilityProblem, stored } = survey.last;
   const nowMs = performance.now();
   const owner = seen?.group.owner ?? "";
   const nodes = (seen?.nodes ?? []).map(({ node: url, applied, isOver }) => ({
@@ -38,19 +38,22 @@ export function clusterCheck(options: NodeHealthOptions) {
   }));
   const differing = nodes.filter(({ live, config }) => live && config !== null && config !== configHash);
   const isLogged = durabilityProblem === null && seen?.group.isStopped !== true;
+  const areStored = stored?.ok ?? true;
   return {
-    ok: mayAnswer() && isLogged && differing.length === 0,
+    ok: mayAnswer() && isLogged && areStored && differing.length === 0,
     role: member.isOwner ? ("owner" as const) : ("follower" as const),
     epoch: seen?.group.epoch ?? 0,
     lagMs: lags.of(member.position, nowMs),
     nodes,
     log: { ok: isLogged, durability, bytes: logBytes, position: seen?.group.position ?? 0, message: durabilityProblem },
-    objects: { ok: true, lastCopyAt: null },
+    objects: { ok: areStored, lastCopyAt: timeOf(stored?.lastCopyAt ?? null), message: stored?.message ?? null },
     message:
       differing.length === 0 ? null : `The config of ${differing.map(({ url }) => url).join(", ")} is another one`,
     node,
   };
 }
+
+const timeOf = (at: number | null): string | null => (at === null ? null : new Date(at).toISOString());
 
 /** Creates the function that returns a follower's health. */
 export function followerHealth(options: NodeHealthOptions): () => Promise<Health> {

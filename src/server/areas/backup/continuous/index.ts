@@ -10,7 +10,9 @@ import { Spool } from "./capture/spool.ts";
 import { continuousEndpoints } from "./endpoints.ts";
 import { PENDING_BYTES_DEFAULT } from "./limits.ts";
 import { TenantRestores, type Tenants } from "./restore/tenants.ts";
-import { ContinuousBackup, type ContinuousState } from "./service.ts";
+import { ContinuousBackup, type ContinuousState, type StoredLog } from "./service.ts";
+
+export type { StoredLog } from "./service.ts";
 
 export interface ContinuousArea {
   readonly endpoints: readonly Endpoint[];
@@ -36,6 +38,7 @@ export function createContinuousArea(deps: {
   dataDirectory: string;
   takeOver: boolean;
   isDrill: boolean;
+  log: StoredLog | null;
   /** The instances, once they are open. */
   tenants: () => Tenants;
   audit: { record(change: { action: string; target: string; after?: unknown }): Promise<void> };

@@ -9,6 +9,7 @@ import { ProcessPool } from "../../../db/processes/pool.ts";
 import { SERVER_CALLER } from "../../../db/server-caller.ts";
 import { ownerIdOf } from "../../../disk/owner-id.ts";
 import type { Spool, SpooledFile } from "./capture/spool.ts";
+import type { Covered, LogPlace } from "./format/manifest.ts";
 import {
   EVERY_DEFAULT_MS,
   KEEP_DAYS_DEFAULT,
@@ -40,11 +41,28 @@ export interface ContinuousState {
   message: string | null;
 }
 
+/** The log of a cluster, of whose files the object store has copies. */
+export interface StoredLog {
+  /** Id of the cluster, to which the place belongs. */
+  cluster: string;
+  epoch: number;
+  /** Returns the last place that is acknowledged; null: there is none. */
+  place(): Omit<LogPlace, "epoch"> | null;
+  /** Resolves when the log has everything that was committed before. Errors: it has not, or may never have. */
+  settled(): Promise<void>;
+  /** Told after each pass how far the store is. `found`: where it was before this server. */
+  stored(state: Pick<PassAnswer, "covered" | "found" | "lastCopyAt">): void;
+  /** Told that a pass has failed. */
+  failed(reason: string): void;
+}
+
 export interface ContinuousDeps {
   config: ContinuousConfig;
   dataDirectory: string;
   takeOver: boolean;
   spool: Spool;
+  /** The log of the cluster that the server owns the files of; null: it is alone. */
+  log: StoredLog | null;
   engine: Pick<StorageEngine, "takePlace" | "syncCommits">;
   clock: Clock;
   ids: Ids;
@@ -82,7 +100,7 @@ export class ContinuousBackup {
   #running: Promise<unknown> = Promise.resolve();
 
   constructor(deps: ContinuousDeps) {
-    const { config, dataDirectory, clock, ids } = deps;
+    const { config, dataDirectory, clock, ids, log } = deps;
     this.#deps = deps;
     this.#settings = {
       dataDirectory,
@@ -90,8 +108,9 @@ export class ContinuousBackup {
       to: "folder" in config.to ? { folder: resolve(config.to.folder) } : config.to,
       keepDays: config.keepDays ?? KEEP_DAYS_DEFAULT,
       everyMs: config.everyMs ?? EVERY_DEFAULT_MS,
-      owner: { id: ownerIdOf(dataDirectory, ids), directory: dataDirectory },
+      owner: { id: log?.cluster ?? ownerIdOf(dataDirectory, ids), directory: dataDirectory },
       server: ids.uuid(),
+      ...(log === null ? {} : { epoch: log.epoch }),
     };
     this.#pool = new ProcessPool({
       clock,
@@ -199,8 +218,10 @@ export class ContinuousBackup {
   }
 
   async #store(isLast: boolean): Promise<PassAnswer> {
-    const { engine, spool, clock, takeOver } = this.#deps;
-    const cut = { at: clock.now(), place: engine.takePlace() };
+    const { engine, spool, clock, takeOver, log } = this.#deps;
+    const reached = log?.place() ?? null;
+    const cut: Covered = { at: clock.now(), place: engine.takePlace() };
+    if (log !== null && reached !== null) cut.log = { ...reached, epoch: log.epoch };
     spool.watchRoom();
     this.#noteLoss();
     const isLosing = spool.isLost;
@@ -209,6 +230,8 @@ export class ContinuousBackup {
     const files = [...this.#waiting];
     // Nothing leaves the machine before it is on its disk: a failure of power must not leave the store ahead.
     const skipped = await engine.syncCommits();
+    // Nor before a cluster's log has it, which every other node may become the owner by.
+    await log?.settled();
     const isFirst = !this.#hasStored;
     const { verifiedAt } = this.#verifier;
     const of = { settings: this.#settings, takeOver, isFirst, verifiedAt };
@@ -223,6 +246,7 @@ export class ContinuousBackup {
     this.#isRefused = false;
     this.#lastAt = clock.now();
     this.#uploads += answer.uploads;
+    log?.stored(answer);
     if (answer.isComplete) this.#verifier.ready(answer.verifiedAt);
     this.#report(answer);
     return answer;
@@ -251,6 +275,7 @@ export class ContinuousBackup {
   #note(cause: unknown): void {
     const { logger } = this.#deps;
     const reason = reasonOf(cause);
+    this.#deps.log?.failed(reason);
     this.#failures++;
     this.#failedInARow++;
     const kind = cause instanceof StoreFailure ? cause.kind : "other";

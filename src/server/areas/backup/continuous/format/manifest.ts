@@ -21,6 +21,22 @@ export interface Gap {
   reason: GapReason;
 }
 
+/** A place in the log of a cluster: history, position and content, and the epoch of the owner who has stored it. */
+export interface LogPlace {
+  history: number;
+  position: number;
+  nonce: string;
+  epoch: number;
+}
+
+/** A moment up to which every file is in the store. */
+export interface Covered {
+  at: number;
+  place: number;
+  /** Place of a cluster's log that the files have reached, at least. Missing: the server is alone. */
+  log?: LogPlace;
+}
+
 /** A copy of a file, from which later entries lead on. */
 export interface FullCopy extends Position {
   /** Key of the object: one of its own, or the segment that has the copy as an entry. */
@@ -125,7 +141,7 @@ export interface SegmentDescription {
   plain: PlainVersion[];
   gaps: Gap[];
   /** The last moment up to which every file is in the store. Missing: it was written by an earlier version. */
-  covered?: { at: number; place: number } | null;
+  covered?: Covered | null;
   /** Contents of buckets that are not in the store yet. */
   missing: string[];
 }
@@ -167,7 +183,7 @@ export interface Manifest {
   plain: PlainVersion[];
   gaps: Gap[];
   /** The value of the last segment. */
-  covered?: { at: number; place: number } | null;
+  covered?: Covered | null;
   missing: string[];
   /** Keys of contents that the server has removed, with the time at which that was noticed. */
   gone: [key: string, at: number][];

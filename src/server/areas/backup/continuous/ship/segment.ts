@@ -1,5 +1,6 @@
 import { ContainerWriter } from "../format/container.ts";
 import {
+  type Covered,
   FORMAT,
   FORMAT_VERSION,
   type Gap,
@@ -114,7 +115,7 @@ export class SegmentBuilder {
     incarnation: string;
     previous: string | null;
     cut: { at: number; place: number };
-    covered: NonNullable<SegmentDescription["covered"]> | null;
+    covered: Covered | null;
     missing: string[];
   }): BuiltSegment {
     const { counter, incarnation, previous, cut, covered, missing } = facts;

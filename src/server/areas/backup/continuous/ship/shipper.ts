@@ -7,12 +7,14 @@ import type { Owner } from "../../../../disk/owner-marker.ts";
 import { Archive, factsOf, lastOf, loadArchive } from "../format/archive.ts";
 import { ContainerWriter } from "../format/container.ts";
 import {
+  type Covered,
   copyKey,
   FORMAT,
   FORMAT_VERSION,
   indexKey,
   MANIFEST_KEY,
   type Manifest,
+  type SegmentDescription,
   type SegmentIndexDescription,
   segmentKey,
 } from "../format/manifest.ts";
@@ -48,6 +50,8 @@ export interface ShipSettings {
   owner: Owner;
   /** Random for each start of the server. */
   server: string;
+  /** Epoch of the owner of a cluster, by which its objects are named. Missing: the server is alone. */
+  epoch?: number;
 }
 
 /** One handing over: all records up to a moment, whose commits are on the disk. */
@@ -83,6 +87,12 @@ export interface PassAnswer {
   verifiedAt: number | null;
   /** Whether the first copy of every file is stored. */
   isComplete: boolean;
+  /** The last moment up to which the store has every file; null: there is none yet. */
+  covered: Covered | null;
+  /** That of the server that stored before. */
+  found: Covered | null;
+  /** Time of the last full copy; null: there is none. */
+  lastCopyAt: number | null;
 }
 
 interface ShipperDeps extends Pick<ShipParts, "store" | "disk"> {
@@ -121,6 +131,10 @@ export class Shipper {
   #manifestAt = 0;
   /** The last cut up to which every file is in the store; null: there is none yet. */
   #covered: Cut | null;
+  /** Moment that the store itself names, and the one that it named before this process. */
+  #stored: Cut | null;
+  readonly #found: Cut | null;
+  #lastCopyAt: number | null;
   #reconciledAt: number | null = null;
   #prunedAt: number;
   /** Files that had a WAL when all were compared, and of which the server had said nothing. */
@@ -143,6 +157,9 @@ export class Shipper {
     this.#merger = new Merger({ store, archive, incarnation: opened.incarnation, spansMs });
     this.#builder = this.#newBuilder();
     this.#covered = archive.manifest.covered ?? null;
+    this.#stored = this.#covered;
+    this.#found = this.#covered;
+    this.#lastCopyAt = lastCopyIn(archive);
     this.#plain = deps.plain(archive);
     this.#contents = deps.contents(archive);
     this.#tracked = new TrackedFiles({
@@ -169,7 +186,8 @@ export class Shipper {
   ): Promise<Shipper> {
     const { owner, server, keepDays } = settings;
     const { store, clock, ids } = deps;
-    const incarnation = ids.uuid().slice(0, 13).replace("-", "");
+    const random = ids.uuid().slice(0, 13).replace("-", "");
+    const incarnation = settings.epoch === undefined ? random : `${settings.epoch}x${random}`;
     const { wasAnothers, former } = await claimPlace(
       store,
       { owner, incarnation, server },
@@ -211,7 +229,9 @@ export class Shipper {
     const { verifiedAt } = manifest;
     const isComplete = manifest.from !== null;
     const [uploads, broken, problems, notice] = [this.#uploads, this.#broken, this.#problems, this.#notice];
-    return { uploads, hasMore, contents: this.#contents.lag, broken, problems, notice, verifiedAt, isComplete };
+    const [covered, found, lastCopyAt] = [this.#stored, this.#found, this.#lastCopyAt];
+    const stored = { isComplete, covered, found, lastCopyAt };
+    return { uploads, hasMore, contents: this.#contents.lag, broken, problems, notice, verifiedAt, ...stored };
   }
 
   /** Takes the records of one file. */
@@ -325,6 +345,8 @@ export class Shipper {
     await store.put(key, bytes);
     const facts = factsOf(key, { description, sha256, bytes: bytes.byteLength });
     this.#archive.apply(facts, description);
+    this.#stored = description.covered ?? null;
+    if (hasCopy(description)) this.#lastCopyAt = this.#deps.clock.now();
     this.#unsent = null;
     this.#uploads++;
     this.#merger.stored(facts);
@@ -409,6 +431,7 @@ export class Shipper {
     await requireClaim(store, this.#incarnation);
     await store.put(MANIFEST_KEY, containerOf(manifest).content);
     this.#manifestAt = manifest.writtenAt;
+    this.#stored = manifest.covered;
   }
 }
 
@@ -417,6 +440,15 @@ function containerOf(description: object): { content: Uint8Array<ArrayBuffer>; s
   const { sha256 } = new ContainerWriter((bytes) => chunks.push(bytes)).finish(description);
   return { content: new Uint8Array(Buffer.concat(chunks)), sha256 };
 }
+
+/** Returns the time of the last commit that a full copy has; null: there is none. */
+const lastCopyIn = ({ manifest }: Archive): number | null => {
+  const last = manifest.files.flatMap(({ fulls }) => fulls).reduce((most, { at }) => Math.max(most, at), 0);
+  return last === 0 ? null : last;
+};
+
+const hasCopy = ({ copies, parts }: SegmentDescription): boolean =>
+  copies.length > 0 || parts.some(({ entries }) => entries.some(({ kind }) => kind === "full"));
 
 export const emptyManifest = (): Manifest => ({
   format: FORMAT,

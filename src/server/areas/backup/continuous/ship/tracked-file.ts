@@ -1,14 +1,11 @@
 import type { FileStamp } from "../capture/records.ts";
 import type { Position } from "../format/entries.ts";
-import type { GapReason } from "../format/manifest.ts";
+import type { Covered, GapReason } from "../format/manifest.ts";
 import type { Chain } from "./chain.ts";
 import type { CopyFile, Scanned } from "./scan.ts";
 
 /** A moment at which the server has handed over everything that was committed before. */
-export interface Cut {
-  at: number;
-  place: number;
-}
+export type Cut = Covered;
 
 /** Commits that a crash has left in a WAL, as far as they were read. */
 export interface LeftCommits {

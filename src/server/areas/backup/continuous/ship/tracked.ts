@@ -406,7 +406,8 @@ export class TrackedFiles {
     const numbered = row ?? { number: (last?.number ?? 0) + 1, nonce: 0, ...cut };
     const position = { number: numbered.number, nonce: numbered.nonce, at: numbered.at, place: numbered.place };
     // Nothing was committed yet; or the file is older than what is stored. Places of a file always grow.
-    if (position.number === 0 || (last !== null && position.place <= last.place)) Object.assign(position, cut);
+    if (position.number === 0 || (last !== null && position.place <= last.place))
+      Object.assign(position, { at: cut.at, place: cut.place });
     const from = { hashes: before?.hashes ?? PageHashes.blank(pageBytes, 0), last: before?.last ?? null };
     const chain = new Chain({ id, path: file.path, commitPage }, from, bases);
     if (found.kind === "changed" && before !== null) builder().add(chain, chain.scan(position, found.changed));
