@@ -132,3 +132,14 @@ browserTest(
   },
   180_000,
 );
+
+browserTest("[AD174] the commands of a restore of the server have the moment that is chosen, in UTC", async () => {
+  const { page } = await openDashboard(browser, platform, VIEW, { timezoneId: "Europe/Vienna", key: SCOPED });
+  const section = page.getByRole("region", { name: "Restore the server" });
+  const commands = section.getByRole("region", { name: "Commands of a restore" });
+  await commands.waitFor();
+  expect(await commands.textContent()).not.toContain("--at");
+  await section.getByLabel("Moment, in your time zone").fill("2026-11-26T15:03:19");
+  expect(await commands.textContent()).toContain(" --at 2026-11-26T14:03:19.000Z\n");
+  expect(await commands.textContent()).toContain("platform start --drill --data ./restored");
+});

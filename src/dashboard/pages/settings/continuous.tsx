@@ -7,6 +7,7 @@ import { useRights } from "../../api/session.tsx";
 import { Ago, bytesText, millisText } from "../../parts/format.tsx";
 import { Section } from "../../parts/page.tsx";
 import { Loadable } from "../../parts/states.tsx";
+import { RestoreAll } from "./restore-all.tsx";
 import { RestoreInstance } from "./restore-instance.tsx";
 import { TimeLine } from "./time-line.tsx";
 
@@ -49,6 +50,7 @@ export function Continuous() {
         <Loadable query={shown}>{(backup) => <State backup={backup} />}</Loadable>
       </Section>
       {isRoot ? <RestoreInstance /> : null}
+      <RestoreAll />
     </>
   );
 }
