@@ -110,7 +110,8 @@ internal class Realtime(val transport: Transport, parent: CoroutineScope) {
         if (routes.size >= ROUTES_MAX) throw PlatformException(429, "A client has at most $ROUTES_MAX subscriptions and channels")
         route.userId = transport.userId
         routes[route.id] = route
-        val present = link
+        // On the connection of the user before it would be refused; the loop is about to make another one.
+        val present = link?.takeIf { it.userId == route.userId }
         if (present != null) attempting { route.opened(present) }
         if (loop?.isActive != true) loop = scope.launch { run() }
         if (!scope.isActive) fail(route, closedClient())
@@ -152,7 +153,7 @@ internal class Realtime(val transport: Transport, parent: CoroutineScope) {
     private suspend fun connected(route: Route): Link {
         while (true) {
             route.problem?.let { throw it }
-            link?.let { return it }
+            linkOf(route)?.takeIf { it.userId == transport.userId }?.let { return it }
             delay(20)
         }
     }
