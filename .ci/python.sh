@@ -40,7 +40,7 @@ fi
 part() {
   local name=$1
   shift
-  ("$@" > "$work/$name.log" 2>&1; echo $? > "$work/$name.code") &
+  (code=0; "$@" > "$work/$name.log" 2>&1 || code=$?; echo "$code" > "$work/$name.code") &
 }
 
 # pandas and mypy are for the first Python; with the others, their tests are skipped.

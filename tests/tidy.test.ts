@@ -485,7 +485,11 @@ describe("tests and their rules", () => {
       .filter((line) => /^\s*(?:[-*]\s+|\d+\.\s+)?(?:\*\*)?\[[A-Z]{2,3}\d+\]/.test(line));
     return lines.map((line) => ({ path, id: idsIn(line)[0] ?? "" }));
   });
-  const quoting = [...tests, ...files("tests/conformance/scenarios/*.json"), ...files("clients/**/{test_*.py,*Test.kt}")];
+  const quoting = [
+    ...tests,
+    ...files("tests/conformance/scenarios/*.json"),
+    ...files("clients/**/{test_*.py,*Test.kt}"),
+  ];
   const quoted = new Set(quoting.flatMap((path) => idsIn(read(path))));
 
   test("every area has numbered rules", () => {
