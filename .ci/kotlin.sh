@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/../clients/kotlin"
 
-ARTIFACTS_SECONDS=240
+ARTIFACTS_SECONDS=150
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
