@@ -42,6 +42,7 @@ export function storyEndpoints(stories: Stories): readonly Endpoint[] {
         "parameters, records only their ids. Other requests have only the ids of their jobs.",
       caller: "serviceKey",
       place: "none",
+      path: { id: "The id of the request, as in X-Request-Id" },
       answers: { 200: KeptStory },
       errors: [400],
     },
