@@ -64,6 +64,8 @@ interface SocketLimits {
 export interface ListeningServers {
   /** Returns the server that received the request. */
   of(request: Request): Receiver | null;
+  /** Returns the request as that server received it. */
+  originalOf(request: Request): Request;
   all(): readonly Receiver[];
   /** Accepts nothing more; resolves when everything that was begun is answered. */
   refuse(): Promise<void>;
@@ -108,7 +110,7 @@ export function createSocketServer(
       if (open.size >= socketsMax) throw new AppError(503, `Too many WebSockets are open (at most ${socketsMax})`);
       const sent = headers === undefined ? upgradeHeaders : { ...upgradeHeaders, ...headers };
       const owner = servers.of(request);
-      if (owner?.upgrade(request, { data: handler, headers: sent }) !== true)
+      if (owner?.upgrade(servers.originalOf(request), { data: handler, headers: sent }) !== true)
         throw badRequest("This endpoint requires a WebSocket upgrade");
       owners.set(handler, owner);
       if (owner.isRelayed === true && handler.mayBeFar !== true) relayed.set(handler, 0);

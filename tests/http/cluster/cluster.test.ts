@@ -136,7 +136,7 @@ function writing(nodes: readonly TestNode[]) {
 async function allIds(node: TestNode): Promise<string[]> {
   const ids: string[] = [];
   for (let cursor: string | null = null; ; ) {
-    const query: Record<string, string> = { perPage: "500", ...(cursor === null ? {} : { cursor }) };
+    const query: Record<string, string> = { limit: "500", ...(cursor === null ? {} : { after: cursor }) };
     const { body, status } = await node.get<JsonValue>(NOTES, { query, headers: { "platform-consistency": "latest" } });
     expect(status).toBe(200);
     const page = body as { items: { id: string }[]; cursor: string | null };

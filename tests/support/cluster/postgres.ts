@@ -28,6 +28,8 @@ export interface TestPostgresOptions {
   /** Password of the account `postgres`; it is asked for with SCRAM. */
   password?: string;
   certificate?: Pair;
+  /** Settings of the server, beside those that tests have. */
+  settings?: Readonly<Record<string, string>>;
 }
 
 /** One PostgreSQL server and its data, which can be killed, started again, and given a standby. */
@@ -47,7 +49,7 @@ export class TestPostgres {
     this.url = `postgres://${account}@127.0.0.1:${port}/postgres`;
   }
 
-  static async start({ password, certificate }: TestPostgresOptions = {}): Promise<TestPostgres> {
+  static async start({ password, certificate, settings = {} }: TestPostgresOptions = {}): Promise<TestPostgres> {
     const directory = temporaryDirectory();
     chmodSync(directory, 0o755);
     const bin = join(postgresPrograms(), "native/bin");
@@ -64,6 +66,7 @@ export class TestPostgres {
     );
     if (initialised.exitCode !== 0) throw new Error(`initdb: ${initialised.stderr.toString()}`);
     const server = new TestPostgres(bin, data, await freePort(), password);
+    Object.assign(server.#settings, settings);
     if (certificate !== undefined) server.#writeCertificate(certificate);
     await server.run();
     return server;

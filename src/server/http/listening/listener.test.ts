@@ -135,7 +135,12 @@ test.concurrent("[HT32] a WebSocket that answers no ping is closed; a silent one
 });
 
 test("[HT32] without other settings a silent WebSocket is pinged before a proxy's 60 seconds are over", () => {
-  const { handlers } = createSocketServer({ of: () => null, all: () => [], refuse: async () => {} });
+  const { handlers } = createSocketServer({
+    of: () => null,
+    originalOf: (request) => request,
+    all: () => [],
+    refuse: async () => {},
+  });
   // Bun pings 16 s before, in steps of 4 s.
   expect(handlers.idleTimeout).toBe(40);
   expect(handlers.sendPings).toBe(true);

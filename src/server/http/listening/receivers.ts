@@ -30,6 +30,10 @@ export class Receivers implements ListeningServers {
     return this.#requests.ownerOf(request) ?? this.port?.current ?? null;
   }
 
+  originalOf(request: Request): Request {
+    return this.#requests.originalOf(request);
+  }
+
   all(): readonly Receiver[] {
     return [...(this.port?.servers ?? []), ...(this.inner === null ? [] : [this.inner])];
   }
