@@ -7,6 +7,8 @@ export interface AnswerGate {
   readonly position: number;
   /** Returns null when what was computed up to now may leave. Otherwise it resolves when it may. Errors: 503 when it never may. */
   wait(): Promise<void> | null;
+  /** Returns null when the lease holds: what the log is known to have may leave then. Otherwise as `wait`. */
+  lease(): Promise<void> | null;
   /** Resolves when no node of the cluster uses what has been taken away up to now. Errors: 503 when that is not known in time. */
   everywhere(): Promise<void>;
 }
@@ -21,6 +23,8 @@ export function behind<T>(gate: AnswerGate | null, value: T): MaybePromise<T> {
 export interface HeldAnswer {
   /** Whether a session, a role or another right was taken from somebody for it. */
   hasRevoked: boolean;
+  /** The request of which the answer shows what its own write has found and made, and nothing else; null: it may show anything. */
+  durable: Request | null;
 }
 
 /** Holds the answer for which code runs: a right is taken away far below the handler that answers. */
@@ -37,4 +41,13 @@ export const answering = <Args extends readonly unknown[], T>(
 export function noteRevocation(): void {
   const answer = answers.getStore();
   if (answer !== undefined) answer.hasRevoked = true;
+}
+
+/**
+ * Notes that the answer to a request shows what a transaction of its own has found and made, and nothing that was read since. The log
+ * has that, as the transaction has been answered. [CLU46]
+ */
+export function noteDurable(request: Request): void {
+  const answer = answers.getStore();
+  if (answer !== undefined) answer.durable = request;
 }

@@ -187,6 +187,7 @@ function behindOthers(gate: AnswerGate, settled: () => Promise<void> | null): An
       const others = settled();
       return others === null ? gate.wait() : others.then(() => gate.wait() ?? undefined);
     },
+    lease: () => gate.lease(),
     everywhere: () => gate.everywhere(),
   };
 }

@@ -22,9 +22,9 @@ function gated(access: object, gate: AnswerGate): object {
     {
       get: (_, name) => {
         const member: unknown = Reflect.get(access, name, access);
-        if (typeof member !== "function") return of(member, { hasRevoked: false });
+        if (typeof member !== "function") return of(member, { hasRevoked: false, durable: null });
         return (...args: readonly unknown[]) => {
-          const answer: HeldAnswer = { hasRevoked: false };
+          const answer: HeldAnswer = { hasRevoked: false, durable: null };
           return of(
             answering(answer, () => Reflect.apply(member, access, args)),
             answer,

@@ -79,6 +79,7 @@ export async function startOwner({
       if (wait !== null) heldCount += 1;
       return wait;
     },
+    lease: () => ownGate.lease(),
     everywhere: () => ownGate.everywhere(),
   };
   const platform = await createPlatform(config, {

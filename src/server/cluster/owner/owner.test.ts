@@ -143,6 +143,31 @@ test("[CLU42] an answer leaves when the log has everything that it may show, and
   expect([(await refused.promise).status, (await absent.promise).status]).toEqual([409, 404]);
 }, 60_000);
 
+test("[CLU46] an answer to a write of records waits for that write, and not for what is committed behind it", async () => {
+  const owner = await owning();
+  const { service, started } = owner;
+  const { member } = started;
+  const release = await holdAppends();
+  const waiting = async (): Promise<number> =>
+    (await postgres.sql("SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'")).length;
+  const { position } = member;
+  const first = service.post(NOTES, { title: "first", body: "" });
+  await until("its append waits", async () => member.position > position && (await waiting()) === 1);
+  const between = member.position;
+  // Gets the row behind that append, and before the next.
+  const next = holdAppends();
+  await until("so does the next holder", async () => (await waiting()) === 2);
+  const second = watch(service.post(NOTES, { title: "second", body: "" }));
+  await until("it is committed here", () => member.position > between);
+  await release();
+  expect((await first).status).toBe(201);
+  const list = watch(service.get<{ items: unknown[] }>(NOTES));
+  await until("the list waits at the gate", () => owner.heldCount > 0);
+  expect([second.isSettled, list.isSettled]).toEqual([false, false]);
+  await (await next)();
+  expect([(await second.promise).status, (await list.promise).body.items.length]).toEqual([201, 2]);
+}, 60_000);
+
 test("[CLU42] messages to sockets and calls to other servers wait for the log too", async () => {
   let calls = 0;
   const other = Bun.serve({

@@ -66,7 +66,8 @@ export class ClusterOwner {
       get position() {
         return member.position;
       },
-      wait: () => this.#wait(),
+      wait: () => this.#wait(member.position),
+      lease: () => this.#wait(member.announcement?.position ?? member.position),
       everywhere: () => this.#everywhere(),
     };
   }
@@ -141,10 +142,9 @@ export class ClusterOwner {
     });
   }
 
-  #wait(): Promise<void> | null {
+  #wait(position: number): Promise<void> | null {
     const { member } = this.#options;
     if (this.#failure !== null || !member.isOwner) return Promise.reject(clusterRefusal("no_owner", this.#failure));
-    const { position } = member;
     if (member.mayAnswer(position)) return null;
     // Nothing has moved for so long that whoever asks now would wait in vain.
     if (this.#writes.isLate) return Promise.reject(clusterRefusal("stale"));

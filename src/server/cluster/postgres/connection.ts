@@ -8,6 +8,7 @@ import {
   password,
   type Row,
   type ServerMessage,
+  type StatementMessage,
   saslStart,
   startup,
   statement,
@@ -15,6 +16,8 @@ import {
 } from "./wire.ts";
 
 const DEFAULT_PORT = 5432;
+/** Statements that a server keeps for a connection. */
+const KEPT_MAX = 32;
 const decoder = new TextDecoder();
 const encoder = new TextEncoder();
 
@@ -41,7 +44,14 @@ export interface ConnectionOptions {
   closed: () => void;
 }
 
+/** A statement with its values. */
+export interface AskedStatement {
+  sql: string;
+  parameters?: readonly Parameter[];
+}
+
 interface Asked {
+  sql: string;
   rows: Row[];
   notices: string[];
   error: PostgresError | null;
@@ -59,6 +69,9 @@ export class PostgresConnection {
   readonly #closed: () => void;
   readonly #reader = new MessageReader();
   readonly #asked: Asked[] = [];
+  /** Names of the statements that the server keeps for this connection. */
+  readonly #names = new Map<string, string>();
+  #keptCount = 0;
   #handshake: ((message: ServerMessage) => void) | null = null;
   #isEnded = false;
 
@@ -86,14 +99,24 @@ export class PostgresConnection {
 
   /** Runs a statement behind those that are under way. Errors: it failed, or the connection ended and the outcome is unknown. */
   run(sql: string, parameters: readonly Parameter[] = []): Promise<StatementResult> {
-    return new Promise((resolve, reject) => {
-      if (this.#isEnded) {
-        reject(new Error("The connection to PostgreSQL has ended"));
-        return;
-      }
-      this.#asked.push({ rows: [], notices: [], error: null, resolve, reject });
-      this.#socket.write(statement(sql, parameters));
+    return this.#ask({ sql, parameters, name: "", isKnown: false });
+  }
+
+  /**
+   * Runs statements that are run often, each in a transaction of its own, behind those that are under way: the server keeps them with their
+   * plans. All are sent at once. Errors: as `run`.
+   */
+  runKept(statements: readonly AskedStatement[]): Promise<StatementResult[]> {
+    this.#socket.cork();
+    const results = statements.map(({ sql, parameters = [] }) => {
+      const known = this.#names.get(sql);
+      const name = known ?? `kept_${++this.#keptCount}`;
+      // There are as many as the protocol has, and a few.
+      if (this.#names.size < KEPT_MAX) this.#names.set(sql, name);
+      return this.#ask({ sql, parameters, name: this.#names.has(sql) ? name : "", isKnown: known !== undefined });
     });
+    this.#socket.uncork();
+    return Promise.all(results);
   }
 
   /** Ends it without waiting: a statement under way is not cancelled. */
@@ -160,9 +183,23 @@ export class PostgresConnection {
     else if (message.kind === "error") asked.error = new PostgresError(message.code, message.text);
     else if (message.kind === "ready") {
       this.#asked.shift();
-      if (asked.error !== null) asked.reject(asked.error);
-      else asked.resolve({ rows: asked.rows, notices: asked.notices });
+      if (asked.error !== null) {
+        // It may not have come so far as to be kept.
+        this.#names.delete(asked.sql);
+        asked.reject(asked.error);
+      } else asked.resolve({ rows: asked.rows, notices: asked.notices });
     }
+  }
+
+  #ask(message: StatementMessage): Promise<StatementResult> {
+    return new Promise((resolve, reject) => {
+      if (this.#isEnded) {
+        reject(new Error("The connection to PostgreSQL has ended"));
+        return;
+      }
+      this.#asked.push({ sql: message.sql, rows: [], notices: [], error: null, resolve, reject });
+      this.#socket.write(statement(message));
+    });
   }
 
   #end(): void {

@@ -14,6 +14,7 @@ import { applicationName, SETTINGS_AFTER, sqlOf } from "./statement-sql.ts";
 import type { Row } from "./wire.ts";
 
 const RETRY_MS = 300;
+const NO_RESULT: StatementResult = { rows: [], notices: [] };
 /** The time within which a connection has to be open: a machine that is gone does not refuse one. */
 const OPEN_MAX_MS = 5_000;
 const decoder = new TextDecoder();
@@ -122,9 +123,11 @@ export class LogChannel implements ChannelPorts {
 
 /** Asks one statement. Errors: it failed, or the connection ended and the outcome is unknown. */
 export async function askLog(connection: PostgresConnection, statement: Statement): Promise<StatementAnswer> {
-  const { sql, parameters } = sqlOf(statement);
   // Both are sent at once, and are transactions of their own.
-  const [result, settings] = await Promise.all([connection.run(sql, parameters), connection.run(SETTINGS_AFTER)]);
+  const [result = NO_RESULT, settings = NO_RESULT] = await connection.runKept([
+    sqlOf(statement),
+    { sql: SETTINGS_AFTER },
+  ]);
   return answerOf(result, settings);
 }
 

@@ -74,10 +74,18 @@ export const saslStart = (mechanism: string, data: Uint8Array): Uint8Array =>
 
 export const goodbye = (): Uint8Array => new MessageWriter().end("X");
 
+export interface StatementMessage {
+  sql: string;
+  parameters: readonly Parameter[];
+  /** Name under which the server keeps the statement; "": it does not. */
+  name: string;
+  /** Whether the server has it under that name already, so that it is neither sent nor planned again. */
+  isKnown: boolean;
+}
+
 /** One statement in a transaction of its own. Its parameters are texts, or bytes; values of its rows are texts. */
-export function statement(sql: string, parameters: readonly Parameter[]): Uint8Array {
-  const parse = new MessageWriter().text("").text(sql).int16(0).end("P");
-  const bind = new MessageWriter().text("").text("").int16(parameters.length);
+export function statement({ sql, parameters, name, isKnown }: StatementMessage): Uint8Array {
+  const bind = new MessageWriter().text("").text(name).int16(parameters.length);
   for (const parameter of parameters) bind.int16(parameter instanceof Uint8Array ? 1 : 0);
   bind.int16(parameters.length);
   for (const parameter of parameters) {
@@ -88,8 +96,8 @@ export function statement(sql: string, parameters: readonly Parameter[]): Uint8A
     }
   }
   const execute = new MessageWriter().text("").int32(0).end("E");
-  const parts = [parse, bind.int16(0).end("B"), execute, new MessageWriter().end("S")];
-  return Buffer.concat(parts);
+  const parse = isKnown ? [] : [new MessageWriter().text(name).text(sql).int16(0).end("P")];
+  return Buffer.concat([...parse, bind.int16(0).end("B"), execute, new MessageWriter().end("S")]);
 }
 
 /** Cuts what arrives into messages. */

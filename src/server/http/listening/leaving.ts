@@ -18,9 +18,10 @@ export function leaving<Asked extends Request>(
 ): Answering<Asked> {
   if (gate === null) return handle;
   return (request) => {
-    const answer: HeldAnswer = { hasRevoked: false };
+    const answer: HeldAnswer = { hasRevoked: false, durable: null };
     return chain(answering(answer, handle, request), (response) => {
-      const wait = SILENT.has(response.status) ? null : gate.wait();
+      const isDurable = answer.durable === request;
+      const wait = SILENT.has(response.status) ? null : isDurable ? gate.lease() : gate.wait();
       if (wait === null && !answer.hasRevoked) return response;
       const left = (wait ?? Promise.resolve()).then(() => (answer.hasRevoked ? gate.everywhere() : undefined));
       return left.then(

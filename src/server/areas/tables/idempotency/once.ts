@@ -1,3 +1,4 @@
+import { noteDurable } from "../../../../kernel/answer-gate.ts";
 import type { Clock } from "../../../../kernel/clock.ts";
 import { AppError } from "../../../../kernel/errors.ts";
 import type { Principal } from "../../../access/principal.ts";
@@ -112,7 +113,9 @@ export function createOnce(deps: {
         };
         keepAnswer(tx, answer, clock.now());
       };
-      return replyOf(toAnswer(await work(keep)));
+      const result = await work(keep);
+      if (shape !== "counts") noteDurable(request);
+      return replyOf(toAnswer(result));
     } finally {
       underWay.delete(name);
     }
@@ -130,7 +133,11 @@ export function createOnce(deps: {
       work: (keep: KeepAnswer<T> | undefined) => Promise<T>,
     ): Promise<unknown> {
       const key = context.request.headers.get(IDEMPOTENCY_KEY_HEADER);
-      if (key === null) return replyOf(options.toAnswer(await work(undefined)));
+      if (key === null) {
+        const result = await work(undefined);
+        if (options.shape !== "counts") noteDurable(context.request);
+        return replyOf(options.toAnswer(result));
+      }
       return withKey(context, options, callerKeyOf(context.principal, key), work);
     },
   };
