@@ -5,6 +5,7 @@ import { createClient, PlatformError } from "../../src/client/index.ts";
 import type { JsonObject, JsonValue } from "../../src/kernel/json/json.ts";
 
 type Client = ReturnType<typeof createClient>;
+type Room = Awaited<ReturnType<ReturnType<Client["rooms"]>["join"]>>;
 type Condition = [string, "==", JsonValue];
 
 interface QueryArgs {
@@ -44,6 +45,9 @@ interface Args {
   event: string;
   state: JsonObject;
   data: JsonObject;
+  room: string;
+  type: string;
+  payload: JsonObject;
 }
 
 interface Open {
@@ -52,6 +56,7 @@ interface Open {
   whole: Client | null;
   watches: Map<string, { items: readonly { id: string }[]; status: string; stop(): void }>;
   heard: unknown[];
+  rooms: Map<string, { room: Room; said: unknown[] }>;
 }
 
 const opened = new Map<string, Open>();
@@ -143,6 +148,17 @@ const OPERATIONS: Readonly<Record<string, (open: Open, args: Args) => unknown>> 
   },
   say: (open, { channel, event, data }) => wholeOf(open).broadcast(channel).send(event, data),
   heard: ({ heard }) => heard,
+  async join(open, { room: id }) {
+    const room = await wholeOf(open).rooms("board").join(id);
+    const said: unknown[] = [];
+    room.on("said", (data) => void said.push((data as JsonObject)["text"]));
+    open.rooms.set(id, { room, said });
+  },
+  act: ({ rooms }, { room, type, payload }) => rooms.get(room)?.room.act(type, payload),
+  room({ rooms }, { room }) {
+    const joined = rooms.get(room);
+    return { shared: joined?.room.shared ?? null, said: joined?.said ?? [] };
+  },
 };
 
 function openClient(name: string, { url, serviceKey }: Args): void {
@@ -150,11 +166,11 @@ function openClient(name: string, { url, serviceKey }: Args): void {
   const client = whole ?? createAdminClient({ url, serviceKey: serviceKey ?? "" });
   // A client for servers has no live queries to end.
   const closing = { db: client.db, storage: client.storage, close: () => whole?.close() };
-  opened.set(name, { client: closing as Open["client"], whole, watches: new Map(), heard: [] });
+  opened.set(name, { client: closing as Open["client"], whole, watches: new Map(), heard: [], rooms: new Map() });
 }
 
 async function perform(name: string, operation: string, args: Args): Promise<unknown> {
-  if (operation === "hello") return { supports: ["files", "live", "presence", "broadcast"] };
+  if (operation === "hello") return { supports: ["files", "live", "presence", "broadcast", "rooms"] };
   if (operation === "open") return openClient(name, args);
   const open = opened.get(name);
   if (operation === "close") {

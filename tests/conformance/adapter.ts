@@ -14,7 +14,7 @@ export type Outcome = { result: JsonValue } | { error: Failure };
 
 /** Client under test: a process that carries out one operation for each line of its input. */
 export interface Adapter {
-  /** Capabilities: `files`, `live`, `presence`, `broadcast`. */
+  /** Capabilities: `files`, `live`, `presence`, `broadcast`, `rooms`. */
   readonly supports: readonly string[];
   call(client: string, operation: string, args: JsonObject): Promise<Outcome>;
   end(): Promise<void>;

@@ -1,4 +1,4 @@
-import { defineConfig } from "platform";
+import { defineConfig, Refusal } from "platform";
 
 const many = { requests: 1_000_000, window: 60 };
 
@@ -12,6 +12,22 @@ export default defineConfig({
     buckets: {
       files: { access: { read: true, write: (auth) => auth !== null, delete: (auth) => auth !== null } },
       closed: {},
+    },
+  },
+  rooms: {
+    board: {
+      access: { join: (auth, roomId) => auth !== null && !roomId.startsWith("closed") },
+      actions: {
+        write(room, player, { line }: { line: string }) {
+          if (line === "") throw new Refusal("A line has a text");
+          room.setShared((state) => ({
+            lines: [...((state.lines as string[] | undefined) ?? []), line],
+            by: player.userId,
+          }));
+          return { length: line.length };
+        },
+        say: (room, _player, { text }: { text: string }) => room.send("said", { text }),
+      },
     },
   },
   databases: {

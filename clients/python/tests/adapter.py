@@ -7,7 +7,7 @@ import json
 import sys
 import threading
 from dataclasses import dataclass, field
-from typing import Any, Awaitable, Callable, Dict, List, Mapping
+from typing import Any, Awaitable, Callable, Dict, List, Mapping, Set
 
 sys.path.insert(0, str(__import__("pathlib").Path(__file__).resolve().parent.parent / "src"))
 
@@ -36,9 +36,13 @@ class Watch:
 class Open:
     client: Any
     watches: Dict[str, Watch] = field(default_factory=dict)
+    #: Channels and rooms by name, entered.
+    links: Dict[str, Any] = field(default_factory=dict)
+    heard: Dict[str, List[Any]] = field(default_factory=dict)
 
 
 opened: Dict[str, Open] = {}
+tasks: Set[Any] = set()
 
 
 async def run(call: Callable[..., Any], *args: Any, **named: Any) -> Any:
@@ -123,6 +127,76 @@ async def unwatch(open_: Open, args: Args) -> None:
     await run(changes.close if IS_SYNC else changes.aclose)
 
 
+async def entered(open_: Open, name: str, link: Any) -> Any:
+    """Enters the `with` block of a channel or a room once."""
+    if name not in open_.links:
+        await run(link.__enter__ if IS_SYNC else link.__aenter__)
+        open_.links[name] = link
+    return open_.links[name]
+
+
+async def gather(link: Any, take: Callable[[Any], Any]) -> None:
+    """Takes all events of a channel or a room, beside the operations."""
+    if IS_SYNC:
+        threading.Thread(target=lambda: [*map(take, link)], daemon=True).start()
+        return
+
+    async def follow() -> None:
+        async for event in link:
+            take(event)
+
+    tasks.add(asyncio.create_task(follow()))
+
+
+async def presence(open_: Open, args: Args) -> Any:
+    return await entered(open_, "presence " + args["channel"], open_.client.presence(args["channel"]))
+
+
+async def follow_presence(open_: Open, args: Args) -> None:
+    await presence(open_, args)
+
+
+async def present(open_: Open, args: Args) -> Any:
+    return [{"userId": entry.user_id, "state": entry.state} for entry in (await presence(open_, args)).users]
+
+
+async def track(open_: Open, args: Args) -> None:
+    await run((await presence(open_, args)).track, args["state"])
+
+
+async def untrack(open_: Open, args: Args) -> None:
+    await run((await presence(open_, args)).untrack)
+
+
+async def listen(open_: Open, args: Args) -> None:
+    heard: List[Any] = open_.heard.setdefault(args["channel"], [])
+    link = await entered(open_, "broadcast " + args["channel"], open_.client.broadcast(args["channel"]))
+    await gather(link, lambda said: heard.append(said.data) if said.event == args["event"] else None)
+
+
+async def say(open_: Open, args: Args) -> None:
+    link = await entered(open_, "broadcast " + args["channel"], open_.client.broadcast(args["channel"]))
+    await run(link.send, args["event"], args["data"])
+
+
+async def heard_ones(open_: Open, args: Args) -> Any:
+    return open_.heard[args["channel"]]
+
+
+async def join(open_: Open, args: Args) -> None:
+    said: List[Any] = open_.heard.setdefault(args["room"], [])
+    room = await entered(open_, "room " + args["room"], open_.client.room("board", args["room"]))
+    await gather(room, lambda event: said.append(event.data["text"]) if event.name == "said" else None)
+
+
+async def act(open_: Open, args: Args) -> Any:
+    return await run(open_.links["room " + args["room"]].act, args["type"], args["payload"])
+
+
+async def room_of(open_: Open, args: Args) -> Any:
+    return {"shared": open_.links["room " + args["room"]].shared, "said": open_.heard[args["room"]]}
+
+
 OPERATIONS: Dict[str, Callable[[Open, Args], Awaitable[Any]]] = {
     "signUp": lambda o, a: run(o.client.auth.sign_up, a["email"], a["password"]),
     "signIn": lambda o, a: run(o.client.auth.sign_in, a["email"], a["password"]),
@@ -149,12 +223,22 @@ OPERATIONS: Dict[str, Callable[[Open, Args], Awaitable[Any]]] = {
     "watch": watch,
     "watched": watched_ids,
     "unwatch": unwatch,
+    "follow": follow_presence,
+    "present": present,
+    "track": track,
+    "untrack": untrack,
+    "listen": listen,
+    "say": say,
+    "heard": heard_ones,
+    "join": join,
+    "act": act,
+    "room": room_of,
 }
 
 
 async def perform(name: str, operation: str, args: Args) -> Any:
     if operation == "hello":
-        return {"supports": ["files", "live"]}
+        return {"supports": ["files", "live", "presence", "broadcast", "rooms"]}
     if operation == "open":
         make: Any = Client if IS_SYNC else AsyncClient
         opened[name] = Open(make(args["url"], service_key=args.get("serviceKey")))
@@ -163,6 +247,8 @@ async def perform(name: str, operation: str, args: Args) -> Any:
         open_ = opened.pop(name)
         for one in open_.watches.values():
             await run(one.changes.close if IS_SYNC else one.changes.aclose)
+        for link in open_.links.values():
+            await run(link.close if IS_SYNC else link.aclose)
         await run(open_.client.close if IS_SYNC else open_.client.aclose)
         return None
     return await OPERATIONS[operation](opened[name], args)
@@ -182,7 +268,6 @@ async def answer(line: str) -> None:
 
 async def main() -> None:
     loop = asyncio.get_running_loop()
-    tasks = set()
     while True:
         line = await loop.run_in_executor(None, sys.stdin.readline)
         if not line:

@@ -78,3 +78,29 @@ class FilePage:
     items: List[FileEntry]
     has_more: bool
     cursor: Optional[str]
+
+
+@dataclass(frozen=True)
+class PresenceEntry:
+    """Connection that is shown on a presence channel; a user may have several."""
+
+    user_id: str
+    connection_id: str
+    state: Dict[str, Any]
+
+
+@dataclass(frozen=True)
+class BroadcastEvent:
+    """Message of a broadcast channel."""
+
+    event: str
+    data: Any
+
+
+@dataclass(frozen=True)
+class RoomEvent:
+    """Thing that happened in a room: `state` after a change of it, `message` with the `name` and `data` that the room has sent."""
+
+    type: Literal["state", "message"]
+    name: Optional[str]
+    data: Any

@@ -171,3 +171,20 @@ def file_key_path(key: str) -> str:
     if re.search(r"(^|/)\.{0,2}(/|$)", key):
         raise PlatformError(404, f"There is no file {key!r}")
     return quote(key, safe="/")
+
+
+def changed_by(state: Mapping[str, Any], delta: Mapping[str, Any]) -> Dict[str, Any]:
+    """Returns the state after a delta, whose paths lead to new values, or to null where something goes. The one before stays as it is."""
+    changed = dict(state)
+    for path, value in delta.items():
+        *parents, last = path.split(".")
+        target = changed
+        for name in parents:
+            inner = target.get(name)
+            target[name] = dict(inner) if isinstance(inner, Mapping) else {}
+            target = target[name]
+        if value is None:
+            target.pop(last, None)
+        else:
+            target[last] = value
+    return changed

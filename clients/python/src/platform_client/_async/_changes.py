@@ -12,10 +12,9 @@ from .._query import QueryState
 from .._types import Change, R
 from .._wire import RETRIES_MAX, json_of, reconnect_wait
 from ._io import Closed, Socket, sleep
+from ._login import AsyncLogin, answer_of
 from ._transport import AsyncTransport
 
-#: Time after which an answer to a message is given up, and the connection with it.
-ANSWER_SECONDS = 15.0
 #: Pause after which an idle iterator looks whether its access token is to be replaced.
 IDLE_SECONDS = 1.0
 SUBSCRIPTION = "changes"
@@ -33,7 +32,7 @@ class AsyncChanges(Generic[R]):
         channel: str,
         state: QueryState,
     ) -> None:
-        self._transport = transport
+        self._login = AsyncLogin(transport)
         self._listed = listed
         self._one = one
         self._subscription: Dict[str, Any] = {"id": SUBSCRIPTION, "channel": channel, **state.subscription()}
@@ -41,7 +40,6 @@ class AsyncChanges(Generic[R]):
         self._waiting: Deque[Change[Any]] = deque()
         self._socket: Optional[Socket] = None
         self._feed: Optional[str] = None
-        self._token: Optional[str] = None
         self._needs_list = True
         self._is_closed = False
 
@@ -74,7 +72,7 @@ class AsyncChanges(Generic[R]):
             try:
                 message = await socket.receive(IDLE_SECONDS)
                 if message is None:
-                    await self._send_fresh_token(socket)
+                    await self._login.send_fresh(socket)
                 else:
                     await self._take(message)
             except Closed as end:
@@ -103,62 +101,25 @@ class AsyncChanges(Generic[R]):
         return self._socket
 
     async def _connect(self) -> None:
-        socket = await Socket.open("ws" + self._transport.base[len("http") :] + "/api/realtime")
+        socket = await self._login.open("/api/realtime")
         try:
-            await self._authenticate(socket)
             since = {} if self._mirror.seq is None else {"since": self._mirror.seq}
             # The filters are sent as the list sends them, so that dates have their form.
             await socket.send(json.loads(json_of({"type": "subscribe", **self._subscription, **since})))
             while self._feed is None or self._needs_list:
-                await self._take(await self._answer(socket), is_first=True)
+                await self._take(await answer_of(socket), is_first=True)
         except BaseException:
             self._feed = None
             await socket.close()
             raise
         self._socket = socket
 
-    async def _authenticate(self, socket: Socket) -> None:
-        for _ in range(2):
-            self._token = await self._credentials()
-            anonymous: Dict[str, Any] = {"type": "auth", "anonymous": True}
-            await socket.send(anonymous if self._token is None else {"type": "auth", "token": self._token})
-            answer = await self._answer(socket)
-            if answer.get("type") == "auth_success":
-                return
-            if self._token is None or not await self._transport.replace_refused(self._token):
-                break
-        raise PlatformError(401, "The server refused the access token")
-
-    async def _credentials(self) -> Optional[str]:
-        """Returns an access token, for a service key a ticket that is good once, None for nobody."""
-        if self._transport.service_key is None:
-            return await self._transport.token()
-        return str((await self._transport.request("POST", "/api/admin/socket-ticket"))["ticket"])
-
-    async def _answer(self, socket: Socket) -> Dict[str, Any]:
-        message = await socket.receive(ANSWER_SECONDS)
-        if message is None:
-            raise Closed(1006)
-        return message
-
-    async def _send_fresh_token(self, socket: Socket) -> None:
-        """Sends the access token when it has been replaced, so that the connection goes on by the rights of now."""
-        if self._transport.service_key is not None:
-            return
-        token = await self._transport.token()
-        if token is None and self._token is not None:
-            raise PlatformError(401, "The session has ended")
-        if token is not None and token != self._token:
-            self._token = token
-            await socket.send({"type": "auth", "token": token})
-
     async def _lose(self, end: Closed) -> None:
         """Forgets a connection that has ended; one whose session has ended is tried with other tokens first."""
         socket, self._socket, self._feed = self._socket, None, None
         if socket is not None:
             await socket.close()
-        if end.code == 4003 and self._token is not None and not await self._transport.replace_refused(self._token):
-            raise PlatformError(401, "The session has ended")
+        await self._login.lost(end)
 
     async def _take(self, message: Mapping[str, Any], is_first: bool = False) -> None:
         """Takes a message of the server."""
@@ -194,8 +155,7 @@ class AsyncChanges(Generic[R]):
         if code == "RATE_LIMITED":
             raise Closed(1013)
         status = _DENIALS.get(code, 400)
-        is_visitor = self._token is None and self._transport.service_key is None
-        raise PlatformError(401 if status == 403 and is_visitor else status, str(message.get("message", code)))
+        raise PlatformError(401 if status == 403 and self._login.is_nobody else status, str(message.get("message", code)))
 
 
 def _is_passing(problem: PlatformError) -> bool:

@@ -6,6 +6,7 @@ from typing import Any, Mapping, Optional
 
 from .._types import Params
 from ._auth import AsyncAuth
+from ._channels import AsyncBroadcast, AsyncPresence, AsyncRoom
 from ._storage import AsyncBucket
 from ._tables import AsyncDatabase
 from ._transport import AsyncTransport
@@ -38,6 +39,18 @@ class AsyncClient:
     def storage(self, bucket: str) -> AsyncBucket:
         """Returns the files of a bucket."""
         return AsyncBucket(self._transport, bucket)
+
+    def presence(self, name: str) -> AsyncPresence:
+        """Returns who is on a channel, while its `with` block lasts: `async with client.presence("lobby") as lobby`."""
+        return AsyncPresence(self._transport, f"presence:{name}")
+
+    def broadcast(self, name: str) -> AsyncBroadcast:
+        """Returns the messages of a channel, while its `with` block lasts."""
+        return AsyncBroadcast(self._transport, f"broadcast:{name}")
+
+    def room(self, namespace: str, id: str) -> AsyncRoom:
+        """Returns a room, which is joined while its `with` block lasts: `async with client.room("quiz", "sunday") as room`."""
+        return AsyncRoom(self._transport, namespace, id)
 
     async def request(
         self, method: str, path: str, *, params: Optional[Params] = None, json: Optional[Any] = None

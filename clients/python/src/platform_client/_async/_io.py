@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import Any, Dict, Mapping, Optional
+from typing import Any, Callable, Coroutine, Dict, Mapping, Optional
 
 import httpx
 from websockets.asyncio.client import ClientConnection, connect
@@ -24,6 +24,37 @@ sleep = asyncio.sleep
 def http_client() -> httpx.AsyncClient:
     """Makes the client of HTTP; redirects are errors, since an API has none."""
     return httpx.AsyncClient(timeout=TIMEOUT_SECONDS)
+
+
+class Mailbox:
+    """Queue of at most so many things: a further one takes the place of the oldest."""
+
+    def __init__(self, size: int) -> None:
+        self._items: asyncio.Queue[Any] = asyncio.Queue(size)
+
+    def put(self, item: Any) -> None:
+        """Adds a thing."""
+        if self._items.full():
+            self._items.get_nowait()
+        self._items.put_nowait(item)
+
+    async def take(self, timeout: Optional[float] = None) -> Any:
+        """Returns the oldest thing, None if there is none in so many seconds."""
+        try:
+            return await asyncio.wait_for(self._items.get(), timeout)
+        except (asyncio.TimeoutError, TimeoutError):
+            return None
+
+
+class Background:
+    """Work beside the caller's."""
+
+    def __init__(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        self._task = asyncio.create_task(work())
+
+    def stop(self) -> None:
+        """Ends it."""
+        self._task.cancel()
 
 
 class Closed(Exception):

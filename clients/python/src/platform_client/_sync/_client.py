@@ -7,6 +7,7 @@ from typing import Any, Mapping, Optional
 
 from .._types import Params
 from ._auth import Auth
+from ._channels import Broadcast, Presence, Room
 from ._storage import Bucket
 from ._tables import Database
 from ._transport import Transport
@@ -39,6 +40,18 @@ class Client:
     def storage(self, bucket: str) -> Bucket:
         """Returns the files of a bucket."""
         return Bucket(self._transport, bucket)
+
+    def presence(self, name: str) -> Presence:
+        """Returns who is on a channel, while its `with` block lasts: `with client.presence("lobby") as lobby`."""
+        return Presence(self._transport, f"presence:{name}")
+
+    def broadcast(self, name: str) -> Broadcast:
+        """Returns the messages of a channel, while its `with` block lasts."""
+        return Broadcast(self._transport, f"broadcast:{name}")
+
+    def room(self, namespace: str, id: str) -> Room:
+        """Returns a room, which is joined while its `with` block lasts: `with client.room("quiz", "sunday") as room`."""
+        return Room(self._transport, namespace, id)
 
     def request(
         self, method: str, path: str, *, params: Optional[Params] = None, json: Optional[Any] = None

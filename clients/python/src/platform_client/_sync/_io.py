@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import queue
 import threading
 import time
 from contextlib import ExitStack
-from typing import Any, Dict, Mapping, Optional
+from typing import Any, Callable, Dict, Mapping, Optional
 
 import httpx
 from websockets.exceptions import ConnectionClosed, InvalidStatus, WebSocketException
@@ -27,6 +29,39 @@ sleep = time.sleep
 def http_client() -> httpx.Client:
     """Makes the client of HTTP; redirects are errors, since an API has none."""
     return httpx.Client(timeout=TIMEOUT_SECONDS)
+
+
+class Mailbox:
+    """Queue of at most so many things: a further one takes the place of the oldest."""
+
+    def __init__(self, size: int) -> None:
+        self._items: queue.Queue[Any] = queue.Queue(size)
+
+    def put(self, item: Any) -> None:
+        """Adds a thing."""
+        while True:
+            try:
+                return self._items.put_nowait(item)
+            except queue.Full:
+                with contextlib.suppress(queue.Empty):
+                    self._items.get_nowait()
+
+    def take(self, timeout: Optional[float] = None) -> Any:
+        """Returns the oldest thing, None if there is none in so many seconds."""
+        try:
+            return self._items.get(timeout=timeout)
+        except queue.Empty:
+            return None
+
+
+class Background:
+    """Work beside the caller's, in a thread that keeps no program alive."""
+
+    def __init__(self, work: Callable[[], None]) -> None:
+        threading.Thread(target=work, daemon=True).start()
+
+    def stop(self) -> None:
+        """Does nothing: it ends by itself when its connection is closed."""
 
 
 class Closed(Exception):
