@@ -57,6 +57,9 @@ browserTest(
     await page.getByRole("region", { name: "Audit" }).getByText("record.insert db/shared/films/f1").waitFor();
     await page.getByRole("region", { name: "Log" }).getByText("The log has no line with this id.").waitFor();
     expect(problems).toEqual([]);
+    await page.getByRole("region", { name: "Jobs" }).getByRole("link", { name: "trigger:filmed" }).click();
+    await page.getByRole("button", { name: "Jobs of every name, not only trigger:filmed" }).click();
+    expect(new URL(page.url()).searchParams.has("name")).toBe(false);
   },
 );
 

@@ -19,6 +19,7 @@ const TABLES = `{
 const CONFIG = `{
   auth: { emailPassword: true },
   databases: ${TABLES},
+  d1: { reports: {} },
   jobs: { index: { run() {} } },
   triggers: { filmed: { on: { table: "shared.films", events: ["insert"] }, run() {} } },
   routes: (api) => api
@@ -136,6 +137,21 @@ test("[AN122] a story has no value of a record, password, token, key or paramete
   const asked = await dev.service.post("/api/admin/sql/shared", { query });
   expect(asked.status).toBe(200);
   ids.push(idOf(asked));
+  const { steps } = await storyOf(dev, idOf(asked));
+  expect(steps).toContainEqual(
+    expect.objectContaining({
+      kind: "query",
+      place: "db/shared",
+      sql: `SELECT '…' AS "a", "title" FROM "films" WHERE "title" = '…'`,
+      plan: [expect.objectContaining({ detail: "SCAN films" })],
+    }),
+  );
+  const report = await dev.service.post("/api/d1/reports", { query: "SELECT ? AS a", params: [SECRET] });
+  ids.push(idOf(report));
+  const { steps: ofReport } = await storyOf(dev, idOf(report));
+  expect(ofReport).toContainEqual(
+    expect.objectContaining({ kind: "query", place: "d1/reports", sql: "SELECT ? AS a" }),
+  );
   for (const id of ids) {
     const text = JSON.stringify(await storyOf(dev, id));
     for (const secret of [SECRET, email, user.token, dev.serviceKey]) expect(text).not.toContain(secret);

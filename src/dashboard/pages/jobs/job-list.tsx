@@ -6,6 +6,7 @@ import type { JobRecord, JobState } from "../../../client/admin/index.ts";
 import { messageOf, queries, server } from "../../api/server.ts";
 import { useRights } from "../../api/session.tsx";
 import { Ago } from "../../parts/format.tsx";
+import { IconX } from "../../parts/icons.tsx";
 import { Json } from "../../parts/json.tsx";
 import { OPENING_ROW, Paged, usePaged, Wide, WideDetail } from "../../parts/list/list.tsx";
 import { usePageState } from "../../parts/page.tsx";
@@ -162,13 +163,27 @@ function JobActions({ job: { id, name, state } }: { job: JobRecord }) {
 /** All jobs, with data and errors. */
 export function JobsView() {
   const { state } = useStateFilter();
+  const { state: chosen, change } = usePageState<{ name: string }>();
+  const name = chosen.name === undefined || chosen.name === "" ? null : chosen.name;
   return (
     <Stack gap="md">
-      <StateFilter />
+      <Group gap="xs">
+        <StateFilter />
+        {name === null ? null : (
+          <Button
+            variant="default"
+            rightSection={<IconX size={14} aria-hidden />}
+            aria-label={`Jobs of every name, not only ${name}`}
+            onClick={() => change({ name: undefined })}
+          >
+            {name}
+          </Button>
+        )}
+      </Group>
       <JobList
-        name={null}
+        name={name}
         empty={
-          <Empty title={state === null ? "No jobs yet" : `No ${state} jobs`}>
+          <Empty title={state === null && name === null ? "No jobs yet" : `No ${state ?? "such"} jobs`}>
             Jobs are declared under <code>jobs</code> and <code>cron</code>; mail and webhooks are jobs too.
           </Empty>
         }

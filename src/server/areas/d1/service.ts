@@ -4,6 +4,7 @@ import { AppError, clientGone } from "../../../kernel/errors.ts";
 import { freeBytes } from "../../../kernel/free-bytes.ts";
 import { jsonCopy } from "../../../kernel/json/copy.ts";
 import type { Logger } from "../../../kernel/logger.ts";
+import { currentSteps } from "../../../kernel/observing/request-trace.ts";
 import { SECOND_MS } from "../../../kernel/time/duration.ts";
 import type { SqlAccessor } from "../../config/app/index.ts";
 import { type AnswerText, SERVER_CALLER } from "../../db/index.ts";
@@ -229,7 +230,9 @@ export class SqlService {
 
   async #answer(query: Query, caller: QueryCaller): Promise<SqlAnswer> {
     if (this.#failure !== null) throw this.#failure;
+    const [startedAt, steps] = [performance.now(), currentSteps()];
     const found = await this.#run(query, caller);
+    steps?.query(startedAt, { sql: shownText(query, found), path: this.#path, file: null, isElsewhere: true });
     if (found === null) {
       throw new AppError(503, "The database's schema changed while the query was read; it may be sent again");
     }
@@ -292,6 +295,10 @@ function startOfQuery(blocks: readonly Uint8Array[]): string {
   const text = Buffer.from(first?.subarray(0, BODY_START_BYTES) ?? []).toString("latin1");
   return /^\s*\{\s*"query"\s*:\s*"(.*)/s.exec(text)?.[1] ?? "";
 }
+
+/** Returns the text of a query for the story of its request; the process alone has that of a body, and tells those of writes. */
+const shownText = (query: Query, answer: { note: string | null } | null): string =>
+  query.kind === "parsed" ? query.query.sql : (answer?.note ?? "SELECT …");
 
 /** Creates `app.sql(name)` for a service; arguments are checked like a request's body. */
 export function createSqlAccessor(service: SqlService): SqlAccessor {

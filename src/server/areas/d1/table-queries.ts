@@ -1,6 +1,7 @@
 import type { Clock } from "../../../kernel/clock.ts";
 import { freeBytes } from "../../../kernel/free-bytes.ts";
 import type { Logger } from "../../../kernel/logger.ts";
+import { currentSteps } from "../../../kernel/observing/request-trace.ts";
 import type { AnswerText, DatabaseFile } from "../../db/index.ts";
 import type { AnswerRoom } from "../../db/processes/answer-room.ts";
 import { ProcessPool } from "../../db/processes/pool.ts";
@@ -37,6 +38,7 @@ export class TableQueries {
   /** Runs one query; its text is the answer's `note`. Errors: those of `SqlService.query`, and 404 where the instance is deleted. */
   async run({ file, tables }: QueriedTables, query: Query, caller: QueryCaller): Promise<AnswerText> {
     let answer: AnswerText | null = null;
+    const [startedAt, steps] = [performance.now(), currentSteps()];
     try {
       await file.ready();
       return await file.readElsewhere(async (ended) => {
@@ -45,6 +47,8 @@ export class TableQueries {
         const signals = [...job.signals, { signal: ended, reason: () => ended.reason }];
         answer = await runForText(this.#pool, { ...job, request, signals, room: this.#room });
         if (answer === null) throw new Error("the program answers every query with a text");
+        const { path, sqlite } = file;
+        steps?.query(startedAt, { sql: answer.note ?? "", path, file: sqlite, isElsewhere: true });
         return answer;
       });
     } catch (cause) {

@@ -142,7 +142,7 @@ export class Stories {
   #query(request: SlowRequest, step: QueryStep, isPlanned: boolean): StoryStep {
     const { kind, path, file, isElsewhere } = step;
     const isSlow = step.ms >= SLOW_QUERY_MS;
-    const found = isPlanned ? this.#plans.of(file, path, step.sql, isSlow) : null;
+    const found = isPlanned && file !== null ? this.#plans.of(file, path, step.sql, isSlow) : null;
     const place = this.#placeOf(path);
     const plan = found?.plan ?? null;
     const index = found?.index == null ? null : indexAt(place, found.index);
