@@ -7,8 +7,8 @@ import { CONDITIONS } from "./cluster-model/simulated-postgres.ts";
 // Nodes of a cluster between a simulated PostgreSQL with its traps, networks, disks and clocks. docs/decisions/018 says what each rule is for.
 
 const ROUNDS = Number(process.env["PLATFORM_FUZZ_ROUNDS"] ?? 1);
-/** A minute of one core; two rounds are 100,000. */
-const HISTORIES = 50_000 * ROUNDS;
+/** Two minutes of one core. */
+const HISTORIES = 100_000 * ROUNDS;
 /** Histories within which a mistake is found; the rarest is found once in some ten thousand. */
 const HISTORIES_WITHOUT_RULE = 60_000;
 const seed = testSeed(1);

@@ -62,6 +62,26 @@ test("[CLU48] a member takes a group without owner, commits, and hands it over; 
   two.stop();
 });
 
+test("[CLU47] a follower that is asked to tells PostgreSQL of a position as soon as it shows it", async () => {
+  const owner = startMember({ postgres: postgres.url, node: "owner", speed: SPEED });
+  await until("it is the owner", () => owner.member.isOwner);
+  // By its own clocks it renews its lease in some minutes.
+  const slow = startMember({ postgres: postgres.url, node: "slow", speed: 1 / 100 });
+  await until("it answers", () => slow.member.mayAnswer(slow.member.position));
+  const position = owner.member.commit(row(1)) ?? 0;
+  await until("it is acknowledged", () => owner.member.mayAnswer(position));
+  slow.member.confirm(position);
+  const place = owner.member.announcement;
+  if (place === null) throw new Error("the owner has something to announce");
+  slow.member.announced(place);
+  await until("PostgreSQL knows", async () => {
+    const rows = await postgres.sql("SELECT applied::text FROM platform.nodes WHERE node = 'slow'");
+    return Number(rows[0]?.[0]) >= position;
+  });
+  owner.stop();
+  slow.stop();
+});
+
 test("[CLU49] what was noted is read again, also where the last note was cut off", () => {
   const path = join(temporaryDirectory(), "noted");
   const first = new NotedPlace(path);

@@ -143,6 +143,14 @@ export class ClusterMember {
     this.#node.abstainsUntilMs = this.#options.now().monotonicMs + durationMs;
   }
 
+  /** Renews as soon as this position is shown. */
+  confirm(position: number): void {
+    this.#input((now) => {
+      this.#node.confirms = Math.max(this.#node.confirms, position);
+      this.#node.tick(now);
+    });
+  }
+
   /** Renews and reads at once: the group may be vacant. */
   hasten(): void {
     this.#input((now) => {

@@ -108,6 +108,11 @@ export class Followers {
     this.#connected.clear();
   }
 
+  /** Asks all followers to tell PostgreSQL as soon as they show this position. */
+  confirm(position: number): void {
+    this.#tell({ kind: "confirm", position });
+  }
+
   #sayAlive(): void {
     this.#cancelAlive();
     if (this.#connected.size === 0) return;

@@ -6,6 +6,8 @@ export type OwnerMessage =
   | { kind: "place"; history: number; place: Place }
   /** Whether the client's connection of a forwarded request has to be held open while nothing is sent. */
   | { kind: "hold"; id: number; isHeld: boolean }
+  /** Somebody waits until every node has told PostgreSQL that it shows this position. */
+  | { kind: "confirm"; position: number }
   | { kind: "alive" }
   /** The owner takes no more requests: `to`, or another one where that is null. */
   | { kind: "leaving"; to: string | null };

@@ -97,7 +97,13 @@ function open(): InnerServer {
 }
 
 /** Opens a follower's connection to the owner, and waits until it stands. */
-async function linked(events: { announced?: (history: number, place: Place) => void; hold?: () => void } = {}) {
+async function linked(
+  events: {
+    announced?: (history: number, place: Place) => void;
+    hold?: () => void;
+    confirm?: (position: number) => void;
+  } = {},
+) {
   let number = 0;
   const link = new OwnerLink({
     credentials: ours(),
@@ -105,6 +111,7 @@ async function linked(events: { announced?: (history: number, place: Place) => v
     number: () => ++number,
     announced: events.announced ?? (() => {}),
     left() {},
+    confirm: events.confirm ?? (() => {}),
     changed() {},
     hold: events.hold ?? (() => {}),
   });
@@ -166,6 +173,14 @@ test("[CLU81] the owner tells a follower what is acknowledged, at once and from 
   expect(told).toEqual([7, 9]);
   await forwarding.forward(new Request("http://app.example/hold"), "203.0.113.9");
   expect(held).toBe(1);
+});
+
+test("[CLU47] the owner asks its followers to tell of a position", async () => {
+  const asked: number[] = [];
+  await linked({ confirm: (position) => asked.push(position) });
+  port.followers.confirm(12);
+  await until("it is asked", () => asked.length > 0);
+  expect(asked).toEqual([12]);
 });
 
 test("[CLU81] an owner that leaves ends the connection, and answers what it has taken", async () => {

@@ -12,6 +12,8 @@ export interface OwnerLinkOptions {
   number(): number;
   /** The owner has said what is acknowledged. */
   announced(history: number, place: Place): void;
+  /** The owner waits until PostgreSQL knows that this node shows a position. */
+  confirm(position: number): void;
   /** The owner has said that it leaves: soon somebody may take the group, or `to` alone. */
   left(to: string | null): void;
   /** A request may be forwarded from now on, or no longer. */
@@ -102,6 +104,7 @@ export class OwnerLink {
   /** Takes a message. Returns whether it is the last one. */
   #isLast(message: OwnerMessage, forwarding: Forwarding): boolean {
     if (message.kind === "place") this.#options.announced(message.history, message.place);
+    if (message.kind === "confirm") this.#options.confirm(message.position);
     if (message.kind === "hold") {
       const request = forwarding.underWay(message.id);
       if (request !== undefined) this.#options.hold(request, message.isHeld);

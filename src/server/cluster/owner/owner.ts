@@ -16,8 +16,6 @@ export interface OwnerMember {
   mayAnswer(position: number): boolean;
   commit(row: LogRow): number | null;
   isEverywhere(position: number, sinceMs: number): boolean;
-  /** Asks PostgreSQL at once how far the others are. */
-  hasten?(): void;
 }
 
 export interface OwnerOptions {
@@ -27,6 +25,8 @@ export interface OwnerOptions {
   logged: (path: string) => LoggedFile | null;
   /** The monotonic clock. */
   nowMs: () => number;
+  /** Told that a revocation waits until every node has applied this position. */
+  onRevocation?: (position: number) => void;
   /** Told once why nothing more can be committed: the group should be released, and the files set aside where commits were lost. */
   onFailed: (cause: unknown) => void;
 }
@@ -80,6 +80,11 @@ export class ClusterOwner {
   /** Each file that this owner has opened, as the log has it; null: it was removed. */
   get logged(): CapturedFiles["logged"] {
     return this.#files.logged;
+  }
+
+  /** Whether a revocation waits until no node uses what it has taken away. */
+  get isRevoking(): boolean {
+    return !this.#revocations.isEmpty;
   }
 
   /** Looks what may leave now. Called when the member has progressed, and some times a second. */
@@ -158,7 +163,7 @@ export class ClusterOwner {
     // It was acknowledged before this call: nodes that have joined since follow the log from behind it.
     const position = member.announcement?.position ?? member.position;
     const applied = this.#waitIn(this.#revocations, position, clusterRefusal("unknown_outcome"));
-    member.hasten?.();
+    this.#options.onRevocation?.(position);
     return applied;
   }
 

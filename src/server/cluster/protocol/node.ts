@@ -1,6 +1,7 @@
 import { Appender } from "./appender.ts";
 import { Channel, KnownServer } from "./channel.ts";
 import { FollowedLog } from "./followed.ts";
+import { joinOf } from "./joining.ts";
 import { KeptEntries } from "./kept.ts";
 import { EndsSeen, LeaseWatch, OwnLease } from "./leases.ts";
 import { ANSWER_MAX_MS, LEASE_MS, READ_EVERY_MS, READ_POSITIONS_MAX, RENEW_EVERY_MS, TAKE_WAIT_MS } from "./limits.ts";
@@ -60,6 +61,8 @@ export class ClusterNode {
   #vacancy: Vacancy | null = null;
   /** Until then, by the monotonic clock, the group is left to others. */
   abstainsUntilMs = 0;
+  /** PostgreSQL is told of this position as soon as it is shown: somebody waits for that. 0: there is none. */
+  confirms = 0;
   #announced: Place = START;
   #isReleasing = false;
   #takenNonce = "";
@@ -240,7 +243,8 @@ export class ClusterNode {
       this.#vacancy = null;
       return { kind: "take", node: this.#node, incarnation: this.#incarnation, from };
     }
-    if (isDue && (role.kind === "owning" || this.#isCurrent(now))) return this.#renewal(now);
+    const confirms = this.confirms > 0 && this.confirms <= this.#log.shown.position;
+    if ((isDue || confirms) && (role.kind === "owning" || this.#isCurrent(now))) return this.#renewal(now);
     if (role.kind === "owning") return null;
     if (this.#log.hasRead) return { kind: "barrier", node: this.#node };
     if (now.monotonicMs < this.#readAtMs) return null;
@@ -253,16 +257,10 @@ export class ClusterNode {
     return this.#log.shown.position >= Math.min(this.#ends.required(now), this.#group?.position ?? 0);
   }
 
-  /** A place among the nodes is taken when the lease of the process that had it is over. */
   #joinOrLook(): Statement {
     const look: Statement = { kind: "look", position: this.#log.shown.position };
-    if (this.#role.kind !== "joining") return look;
-    const row = this.#nodes.rows.find(({ node }) => node === this.#node);
-    const [node, incarnation] = [this.#node, this.#incarnation];
-    if (row === undefined) return { kind: "join", node, incarnation, replaces: null };
-    if (row.incarnation === incarnation || !this.#watch.isOver(row)) return look;
-    const replaces = { node, incarnation: row.incarnation, counter: row.counter };
-    return { kind: "join", node, incarnation, replaces };
+    const self = { node: this.#node, incarnation: this.#incarnation };
+    return this.#role.kind === "joining" ? (joinOf(this.#nodes.rows, self, this.#watch) ?? look) : look;
   }
 
   #renewal(now: Instant): Statement {
@@ -273,6 +271,7 @@ export class ClusterNode {
     const acts = this.#role.kind === "owning" || this.#role.kind === "taking" ? this.#role : null;
     const acting = acts === null ? null : acts.kind === "owning" ? acts.appender.epoch : acts.epoch;
     this.#counter += 1;
+    if (this.#log.shown.position >= this.confirms) this.confirms = 0;
     const applied = acts?.kind === "owning" ? acts.appender.acknowledged.position : this.#log.shown.position;
     return {
       kind: "renew",

@@ -21,6 +21,7 @@ import type { ClusterConfig, PlatformConfig } from "../../config/types.ts";
 import type { DirectoryLock } from "../../db/index.ts";
 import type { SharedPage } from "../../db/readers/shared-page.ts";
 import { createPlatform, type Platform } from "../index.ts";
+import { Confirmations } from "./confirmations.ts";
 import { createFollowerHttp } from "./follower-http.ts";
 import { FollowerServer } from "./follower-server.ts";
 import { clusterCheck, followerHealth, type NodeHealthOptions } from "./node-health.ts";
@@ -74,6 +75,12 @@ export class ClusterServer {
   readonly #copies: ObjectCopies;
   readonly #health: NodeHealthOptions;
   readonly #lags = new Lags();
+  readonly #confirmations = new Confirmations({
+    clock: systemClock,
+    ask: (position) => this.#port.followers.confirm(position),
+    look: () => this.#member.hasten(),
+    isWaiting: () => this.#owner?.isRevoking === true,
+  });
   /** The files while this node follows; null: the platform has them. */
   #followed: FollowerFiles | null = null;
   /** The page on which is counted what becomes visible in the files. */
@@ -129,6 +136,7 @@ export class ClusterServer {
       announced: (history, place) => {
         if (history === this.#member.history) this.#member.announced(place);
       },
+      confirm: (position) => this.#member.confirm(position),
       left: (to) => this.#succession.ownerLeaves(to),
       changed: () => this.#forwarding.changed(),
       hold: (request, isHeld) => this.#follower.hold(request, isHeld),
@@ -360,6 +368,7 @@ export class ClusterServer {
       dataDirectory,
       logged: (path) => facts.get(path) ?? null,
       nowMs: () => performance.now(),
+      onRevocation: (position) => this.#confirmations.hasten(position),
       onFailed: (cause) => {
         logger.error("cluster: this node cannot go on as the owner", { cause });
         this.#member.release();

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { isLinearizable, type RegisterOperation } from "./registers.ts";
+import { isLinearizable, type RegisterOperation } from "../support/cluster/drill/registers.ts";
 
 const operation = (
   kind: RegisterOperation["kind"],
