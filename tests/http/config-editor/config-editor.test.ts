@@ -277,3 +277,28 @@ test("[CE20] beyond ten requests that wait, edits are 503, and a config beyond 2
   expect([status, body.message]).toEqual([409, expect.stringContaining("is edited up to 262144")]);
   await server.platform.stop();
 });
+
+test("[CE22] TypeScript beside the config is asked, and its new faults are problems", async () => {
+  const wrong = 'const ofBefore: number = "no number";\n';
+  const dev = await editedServer(CONFIG.replace("export default", `${wrong}export default`));
+  const directory = dirname(dev.platform.configFile);
+  const declarations = join(import.meta.dir, "../../../src/server/cli/starter/platform-declarations.txt");
+  writeFileSync(join(directory, "platform.d.ts"), readFileSync(declarations));
+  const rule = (source: string) => [{ do: "setRule", ...NOTES, rule: "update", source }];
+  const nullable = rule('(auth) => auth.role === "editor"');
+  expect((await dev.edit(nullable)).body.problems).toEqual([]);
+  mkdirSync(join(directory, "node_modules"), { recursive: true });
+  const compiler = dirname(Bun.resolveSync("typescript/package.json", import.meta.dir));
+  symlinkSync(compiler, join(directory, "node_modules/typescript"));
+  const { problems } = (await dev.edit(nullable)).body;
+  expect(problems.map(({ message }) => message)).toEqual([
+    expect.stringMatching(/^line \d+: 'auth' is possibly 'null'\. \(TS18047\)$/),
+  ]);
+  expect((await dev.edit(nullable, { write: true })).status).toBe(400);
+  expect(dev.text()).not.toContain("editor");
+  const held = await dev.edit(rule('(auth) => auth?.role === "editor"'), { write: true });
+  expect([held.status, held.body.problems]).toEqual([200, []]);
+  await dev.started(2);
+  expect(readdirSync(directory).filter((name) => name.includes(".preview"))).toEqual([]);
+  await dev.platform.stop();
+});

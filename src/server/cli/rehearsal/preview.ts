@@ -7,6 +7,7 @@ import { runOwnJob } from "../../db/processes/own-job.ts";
 import { PREVIEW_MAX_MS, PREVIEW_OUTPUT_CHARACTERS } from "../limits.ts";
 import { printNote } from "../output.ts";
 import { PREVIEW_JOB_COMMAND, type PreviewJob } from "./protocol.ts";
+import { typeFaults } from "./type-faults.ts";
 
 /** Returns the config's file for edits; `isWritable`: its edits may be tried and written, as under `platform dev`. */
 export function configFileOf(file: string, dataDirectory: string, isWritable: boolean): ConfigFile {
@@ -26,7 +27,7 @@ function namesBeside(path: string): { start: string; end: string } {
 /** Removes texts that a killed server has left beside its config: only one server tries and writes them there. */
 function removeLeft(path: string): void {
   const { start, end } = namesBeside(path);
-  removeFrom(dirname(path), (name) => name.startsWith(start) && name.endsWith(end));
+  removeFrom(dirname(path), (name) => name.startsWith(start) && (name.endsWith(end) || name.endsWith(`${end}.json`)));
   // What was about to replace the config, where a link leads to.
   const real = realpathSync(path);
   const unwritten = `${basename(real)}.`;
@@ -51,7 +52,10 @@ async function tryText({
   const file = join(dirname(path), `${start}${process.pid}-${++previews}${end}`);
   try {
     writeFileSync(file, text, { mode: 0o600, flag: "wx" });
-    return namedAs(path, file, await runPreview({ file, dataDirectory: resolve(dataDirectory) }));
+    const job = { file, dataDirectory: resolve(dataDirectory) };
+    const [tried, faults] = await Promise.all([runPreview(job), typeFaults({ path, file })]);
+    const problems = faults.map((message) => ({ path: "", message }));
+    return namedAs(path, file, { ...tried, problems: [...tried.problems, ...problems] });
   } finally {
     rmSync(file, { force: true });
   }
