@@ -12,6 +12,7 @@ import { OpenFile } from "./files/database-file.ts";
 import { DescriptorReserve, descriptorLimit } from "./files/descriptors.ts";
 import { KeptFile } from "./files/kept-file.ts";
 import { QUERY_PROCESSES_MAX } from "./limits.ts";
+import type { Lending } from "./readers/lent-files.ts";
 import type { ReaderNotices } from "./readers/shared-page.ts";
 import { LongReads } from "./reads/long-reads.ts";
 import type { FormerDatetimes } from "./schema/datetimes.ts";
@@ -42,6 +43,8 @@ export interface StorageEngineOptions {
   capture?: CommitCapture | undefined;
   /** Tells other processes that read. Absent: there are none. */
   readers?: ReaderNotices | undefined;
+  /** Files that readers in other processes have open. Absent: they open none that is closed before a stop. */
+  lending?: Lending | undefined;
 }
 
 /** Places in the commit order that are reserved for the transactions that migrate one file. */
@@ -65,6 +68,7 @@ class Engine implements StorageEngine {
   readonly #indexer: FileWork;
   lastSync: LastSync = { at: null, durationMs: null };
   refusal: AppError | null = null;
+  readonly lending: Lending | null;
   readonly #indexing = new Scheduler();
   readonly #files = new Map<string, OpenFile>();
   readonly #failedPaths = new Set<string>();
@@ -75,6 +79,7 @@ class Engine implements StorageEngine {
     this.clock = options.clock;
     this.descriptorLimit = options.descriptorLimit ?? descriptorLimit();
     this.#order = new CommitOrder(options.clock);
+    this.lending = options.lending ?? null;
     this.turns = options.turns ?? new TurnBudget();
     this.#order.onVisible = options.readers?.onVisible ?? null;
     this.#reserve = new DescriptorReserve(this.descriptorLimit, options.clock);

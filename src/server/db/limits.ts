@@ -170,3 +170,10 @@ export const FRAMES_READ_AT_ONCE_BYTES = 1024 * 1024;
 
 /** Deletions that the log of a file keeps for other files. A file that is further behind compares all ids. */
 export const TOMBSTONES_MAX = 100_000;
+
+/** Files of instances that a reader in another process has open at most, and the time within which it gives one back: it is ended then. */
+export const LENT_MAX = 64;
+export const RECALL_MAX_MS = 1_000;
+/** Time after which a reader asks again for a file that was not lent, and the files that it remembers to have asked for. */
+export const ASKED_AGAIN_MS = 50;
+export const ASKED_KEPT_MAX = 1_000;

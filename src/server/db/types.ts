@@ -1,4 +1,5 @@
 import type { Database, Statement as SqliteStatement } from "bun:sqlite";
+import type { Lending } from "./readers/lent-files.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import type { AppError } from "../../kernel/errors.ts";
 import type { JsonObject } from "../../kernel/json/json.ts";
@@ -277,6 +278,8 @@ export interface LastSync {
 
 export interface StorageEngine {
   readonly clock: Clock;
+  /** Files that readers in other processes have open; null: there are no such readers. */
+  readonly lending: Lending | null;
   /** Maximum number of open file descriptors of this process. */
   readonly descriptorLimit: number;
   /** Bounds the time that transactions of all files, and trials of first writes, take in one turn of the event loop. */

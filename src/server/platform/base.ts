@@ -105,6 +105,7 @@ export function openBase(
     audit,
     capture: logged === null || capture === null ? (logged ?? capture ?? undefined) : bothCaptures(logged, capture),
     readers: workers?.readers,
+    lending: workers?.lending,
     onFailure: (path, cause) => logger.error("a database file has a problem", { path, cause }),
   });
   const scarce = scarceDescriptors(engine.descriptorLimit);

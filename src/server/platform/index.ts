@@ -81,7 +81,8 @@ async function beginWorkers(
   const rewritten = Object.keys(config.databases ?? {}).map((name) => areas.tables.file(name, null)?.ready());
   if (rewritten.every((ready) => ready === undefined)) {
     const answered = (): number => foreground.answered;
-    return workers.begin({ host, ...at, openInner: listener.openInner, shed: listener.shed, answered });
+    const { lendable } = areas.tables;
+    return workers.begin({ host, ...at, lendable, openInner: listener.openInner, shed: listener.shed, answered });
   }
   for (const ready of rewritten) ready?.catch(() => {});
   logger.warn("workers: a file of records is rewritten first: there are none until the next start");

@@ -20,6 +20,7 @@ import { referrerEndpoints } from "./endpoints/referrer-endpoints.ts";
 import { sizeEndpoints } from "./endpoints/size-endpoints.ts";
 import { trialEndpoints } from "./endpoints/trial-endpoints.ts";
 import { createFileReferences } from "./files/references.ts";
+import { isInstanceId } from "./model/model.ts";
 import { type FileAddress, type StoredTables, storedTables } from "./query/sources.ts";
 import { createSubjectFilters } from "./query/subject-filters.ts";
 import { type ExportedRecord, exportedRecords } from "./records/exported.ts";
@@ -132,6 +133,11 @@ export function createTablesArea(deps: {
       if (namespace === undefined) return null;
       if (namespace.kind === "static") return namespace.file;
       return instanceId === null ? null : namespace.instances.get(instanceId, { create: false });
+    },
+    /** Returns the path of an instance's file that a reader in another process may open now: see `InstanceFiles.lendable`. */
+    lendable(name: string, instanceId: string): string | null {
+      const namespace = namespaces.get(name);
+      return namespace?.kind === "dynamic" && isInstanceId(instanceId) ? namespace.instances.lendable(instanceId) : null;
     },
     /** Returns the file of a namespace or an instance, and the tables that are stored in it. Errors: 404. */
     stored: (address: FileAddress): StoredTables => storedTables(namespaces, address),

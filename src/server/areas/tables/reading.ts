@@ -12,8 +12,12 @@ import { readNamespaces } from "./records/read-namespaces.ts";
 import { createTableService } from "./service.ts";
 import { createFollowers } from "./tombstones/followers.ts";
 
-/** Endpoints that read the tables of static namespaces, by what follows the table in their path: `""`, `"count"`, `":id"`, …. */
-export type ReadingEndpoints = ReadonlyMap<string, Endpoint>;
+/** Endpoints that read tables, by what follows the table in their path: `""`, `"count"`, `":id"`, …. */
+export interface ReadingEndpoints {
+  static: ReadonlyMap<string, Endpoint>;
+  /** Those of instances. */
+  dynamic: ReadonlyMap<string, Endpoint>;
+}
 
 /**
  * Opens the tables in a process that does not write, for quick reads. `spoil` throws, and marks what is under way as unanswerable
@@ -24,6 +28,8 @@ export async function createTableReading(deps: {
   /** Directory of the database files. */
   directory: string;
   open: (path: string) => DatabaseFile;
+  /** Returns the file of an instance that is lent to this process; null: it is not. */
+  instance: (namespace: string, instanceId: string, path: string) => DatabaseFile | null;
   spoil: () => never;
   requirePresent: Principals["requirePresent"];
   clock: Clock;

@@ -95,6 +95,8 @@ export interface InstanceFiles {
   openIds(): string[];
   /** Calls `catchUp` with the file of an instance, which stays open meanwhile. Nothing is done where there is no such instance. */
   catchUp(instanceId: string): Promise<void>;
+  /** Returns the path of a file that a reader in another process may open now; null: it is not open, or about to be closed. */
+  lendable(instanceId: string): string | null;
   /** Reads a file that is not open without opening it, as it is; null: it is open, or does not exist. Errors: those of SQLite. */
   peek<T>(instanceId: string, read: (sqlite: Database) => T): T | null;
   close(): Promise<void>;
@@ -130,7 +132,12 @@ class Instances implements InstanceFiles, InstanceUses {
     const catchingUp = new CatchingUp(options.catchUp);
     this.#catchingUp = catchingUp;
     const isHeld = (id: string) => catchingUp.isHeld(id);
-    this.#open = new OpenInstances(engine.clock, options.bounds, { openFile: (id) => this.#openFile(id), isHeld });
+    this.#open = new OpenInstances(engine.clock, options.bounds, {
+      openFile: (id) => this.#openFile(id),
+      isHeld,
+      isLent: (id) => engine.lending?.isLent(this.#pathOf(id)) === true,
+      recall: (id) => engine.lending?.recall(this.#pathOf(id)),
+    });
     this.#replacing = new Replacing(engine.clock);
     this.#unfit = new UnfitInstances(engine.clock, options.onUnfit);
     const onFormer: OnFormer = (id, former) => options.onFormer?.(id, former);
@@ -156,6 +163,13 @@ class Instances implements InstanceFiles, InstanceUses {
 
   async catchUp(instanceId: string): Promise<void> {
     if (this.exists(instanceId)) await this.withRoom(instanceId, (file) => this.#catchingUp.run(instanceId, file));
+  }
+
+  lendable(instanceId: string): string | null {
+    // A file that has to catch up with others is used by nobody before it has.
+    if (this.#catchingUp.isNeeded || this.#deleting.has(instanceId)) return null;
+    if (this.#replacing.done(instanceId) !== undefined || !this.#open.isStaying(instanceId)) return null;
+    return this.#pathOf(instanceId);
   }
 
   peek<T>(instanceId: string, read: (sqlite: Database) => T): T | null {
@@ -215,6 +229,7 @@ class Instances implements InstanceFiles, InstanceUses {
       return this.replace(instanceId, source);
     }
     await this.#replacing.run(instanceId, async () => {
+      await this.#engine.lending?.recall(this.#pathOf(instanceId));
       await this.#migrated(instanceId);
       const replace = () => this.#open.withRoom(instanceId, (file) => file.replace(source));
       await (this.exists(instanceId) ? replace() : (this.#creating?.run(instanceId, null, replace) ?? replace()));

@@ -21,6 +21,8 @@ export class OpenInstances {
   readonly #bounds: InstanceBounds;
   readonly #openFile: (instanceId: string) => OpenedFile;
   readonly #isHeld: (instanceId: string) => boolean;
+  readonly #isLent: (instanceId: string) => boolean;
+  readonly #recall: (instanceId: string) => Promise<void> | undefined;
   /** Files in the order of last use. */
   readonly #open = new Map<string, OpenInstance>();
   readonly #waiting = new WaitingWork();
@@ -33,16 +35,26 @@ export class OpenInstances {
   #closingCount = 0;
   #isSweepDue = false;
 
-  /** `openFile`: has the errors of `use`. `isHeld`: whether the file stays open though nothing runs on it. */
+  /**
+   * `openFile`: has the errors of `use`. `isHeld`: whether the file stays open though nothing runs on it. `isLent`, `recall`: see
+   * `Lending`.
+   */
   constructor(
     clock: Clock,
     bounds: InstanceBounds,
-    { openFile, isHeld }: { openFile(instanceId: string): OpenedFile; isHeld(instanceId: string): boolean },
+    deps: {
+      openFile(instanceId: string): OpenedFile;
+      isHeld(instanceId: string): boolean;
+      isLent(instanceId: string): boolean;
+      recall(instanceId: string): Promise<void> | undefined;
+    },
   ) {
     this.#clock = clock;
     this.#bounds = bounds;
-    this.#openFile = openFile;
-    this.#isHeld = isHeld;
+    this.#openFile = deps.openFile;
+    this.#isHeld = deps.isHeld;
+    this.#isLent = deps.isLent;
+    this.#recall = deps.recall;
   }
 
   get size(): number {
@@ -55,6 +67,11 @@ export class OpenInstances {
 
   has(instanceId: string): boolean {
     return this.#open.has(instanceId);
+  }
+
+  /** Whether the file is open, and is not being closed. */
+  isStaying(instanceId: string): boolean {
+    return this.#open.get(instanceId)?.isClosing === false;
   }
 
   /** Returns the open file, now the most recently used. Errors: 503 if all files that may be open are busy; those of opening it. */
@@ -103,7 +120,11 @@ export class OpenInstances {
   }
 
   async close(instanceId: string): Promise<void> {
-    await this.#open.get(instanceId)?.file.close();
+    const known = this.#open.get(instanceId);
+    if (known === undefined) return;
+    known.isClosing = true;
+    await this.#recall(instanceId);
+    await known.file.close();
     this.#open.delete(instanceId);
   }
 
@@ -119,6 +140,7 @@ export class OpenInstances {
     known.isClosing = true;
     known.useCount += 1;
     try {
+      await this.#recall(instanceId);
       await known.file.end(error);
     } catch (cause) {
       known.isClosing = false;
@@ -187,8 +209,8 @@ export class OpenInstances {
       if (this.#open.size - this.#closingCount < openMax) return;
       if (instance.isClosing || instance.isKept || this.#isHeld(instanceId) || !instance.file.isIdle) continue;
       if (this.#closingCount < closingMax) void this.#closeBeside(instanceId, instance);
-      else if (this.#open.size >= openMax + overMax) this.#closeNow(instanceId, instance);
-      else break;
+      else if (this.#open.size < openMax + overMax) break;
+      else if (!this.#isLent(instanceId)) this.#closeNow(instanceId, instance);
     }
     // Busy files were skipped. A timer tries them again, in case no other file is opened.
     if (this.#open.size - this.#closingCount < openMax || this.#isSweepDue) return;
@@ -217,6 +239,7 @@ export class OpenInstances {
     instance.isClosing = true;
     this.#closingCount += 1;
     try {
+      await this.#recall(instanceId);
       await instance.file.prepareClose();
       if (instance.useCount === useCount && instance.file.isIdle) this.#closeNow(instanceId, instance);
     } finally {

@@ -36,21 +36,24 @@ export class ReaderFile implements DatabaseFile, SnapshotSource {
   #version = 0;
   readonly #sizes = new Map<string, Size>();
 
+  #isClosed = false;
+
   /** Opens a file that the writer has open, and has migrated. */
-  constructor(path: string, cut: ReadCut) {
+  constructor(path: string, cut: ReadCut, { cacheKiB = CACHE_KIB, statementsMax = STATEMENTS_MAX } = {}) {
     this.path = path;
     this.#cut = cut;
     this.sqlite = new Database(path, { readonly: true });
     this.sqlite.run(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
     this.sqlite.run("PRAGMA temp_store = MEMORY");
-    this.sqlite.run(`PRAGMA cache_size = -${CACHE_KIB}`);
-    this.#statements = new StatementCache(this.sqlite, STATEMENTS_MAX);
+    this.sqlite.run(`PRAGMA cache_size = -${cacheKiB}`);
+    this.#statements = new StatementCache(this.sqlite, statementsMax);
     this.#begin = this.#statements.prepare("BEGIN");
     this.#commit = this.#statements.prepare("COMMIT");
     this.#number = this.#statements.prepare(`SELECT "number" FROM "${COMMIT_TABLE}"`);
   }
 
   begin(): void {
+    if (this.#isClosed) this.#cut.spoil();
     this.#begin.run();
     try {
       this.#version = this.#number.get()?.number ?? 0;
@@ -62,7 +65,7 @@ export class ReaderFile implements DatabaseFile, SnapshotSource {
 
   end(): void {
     // SQLite may have ended it after a failed read.
-    if (this.sqlite.inTransaction) this.#commit.run();
+    if (!this.#isClosed && this.sqlite.inTransaction) this.#commit.run();
   }
 
   query<R = Row>(sql: string): Statement<R> {
@@ -138,9 +141,15 @@ export class ReaderFile implements DatabaseFile, SnapshotSource {
     this.sqlite.run("PRAGMA shrink_memory");
   }
 
-  async close(): Promise<void> {
+  /** Closes the file at once: nothing reads it any more. */
+  closeNow(): void {
     this.end();
+    this.#isClosed = true;
     this.#statements.close();
     this.sqlite.close();
+  }
+
+  async close(): Promise<void> {
+    this.closeNow();
   }
 }

@@ -1,8 +1,11 @@
 import { isPromise, type MaybePromise } from "../../../kernel/maybe-promise.ts";
 import { SERVICE_KEY_HEADER } from "../../access/principals.ts";
 import type { PlatformConfig } from "../../config/types.ts";
+import { INSTANCE_CACHE_KIB, INSTANCE_STATEMENTS_MAX } from "../../db/limits.ts";
+import { BorrowedFiles } from "../../db/readers/borrowed-files.ts";
+import type { LentId } from "../../db/readers/lent-files.ts";
 import { ReadCut } from "../../db/readers/read-cut.ts";
-import type { ReaderFile } from "../../db/readers/reader-file.ts";
+import { ReaderFile } from "../../db/readers/reader-file.ts";
 import type { SharedPage } from "../../db/readers/shared-page.ts";
 import type { Answered } from "../../http/exchange/request-context.ts";
 import { createClientAddress } from "../../http/listening/client-address.ts";
@@ -22,6 +25,8 @@ const DETAILED_MS = 100;
 export interface Answering {
   /** Answers a request; null: the main process is to. `peer` returns the address of the connection. */
   (request: Request, peer: () => string): MaybePromise<Response | null>;
+  /** The files of instances that are lent to this process; null: none are. */
+  readonly instances: BorrowedFiles<ReaderFile> | null;
   /** Gives back memory that only makes later answers cheaper. */
   rest(): void;
 }
@@ -37,15 +42,19 @@ export async function createAnswering(
     page,
     onAnswer,
     onOpen = () => {},
+    lending = null,
   }: {
     order: FilesOrder;
     page: SharedPage;
     onAnswer: (answer: WorkerAnswer) => void;
     /** Called with each file that is opened. */
     onOpen?: (file: ReaderFile) => void;
+    /** Asks for files of instances, and tells of those that are given back; null: none are lent. */
+    lending?: { ask(namespace: string, instanceId: string): void; returned(id: LentId): void } | null;
   },
 ): Promise<Answering> {
   const cut = new ReadCut(page);
+  const instances = lending === null ? null : createBorrowing(cut, lending);
   const answers = new WeakMap<Request, Answered>();
   const { peers, addressOf } = createAddresses(config);
   const served = await createWorkerHttp(config, {
@@ -53,6 +62,7 @@ export async function createAnswering(
     cut,
     addressOf,
     onOpen,
+    instance: (...asked) => instances?.of(...asked) ?? null,
     onAnswer: (answer) => void answers.set(answer.request, answer),
   });
   const find = createFinding(config, served);
@@ -121,7 +131,41 @@ export async function createAnswering(
     peers.set(request, peer);
     return found.isOfMoment ? attempt(request, found, TRIES_MAX) : answerConstant(request, found);
   };
-  return Object.assign(answer, { rest: served.rest });
+  return Object.assign(answer, {
+    instances: instances?.files ?? null,
+    rest(): void {
+      served.rest();
+      instances?.files.giveBack();
+    },
+  });
+}
+
+/** Returns the files of instances that are lent, and how one is asked for that is not. */
+function createBorrowing(
+  cut: ReadCut,
+  lending: { ask(namespace: string, instanceId: string): void; returned(id: LentId): void },
+) {
+  const files = new BorrowedFiles<ReaderFile>({
+    open(path) {
+      try {
+        return new ReaderFile(path, cut, { cacheKiB: INSTANCE_CACHE_KIB, statementsMax: INSTANCE_STATEMENTS_MAX });
+      } catch {
+        // Another state of the file than its writer has: the main process answers for it.
+        return null;
+      }
+    },
+    close: (file) => file.closeNow(),
+    returned: lending.returned,
+    atEndOfTurn: (work) => void setImmediate(work),
+  });
+  return {
+    files,
+    of(namespace: string, instanceId: string, path: string): ReaderFile | null {
+      const file = files.get(path);
+      if (file === null && files.mayAsk(path, performance.now())) lending.ask(namespace, instanceId);
+      return file;
+    },
+  };
 }
 
 /** Returns the addresses of clients, and where those of their connections are noted. */

@@ -7,8 +7,8 @@ import type { Http } from "../../http/http.ts";
 import { groupWide, methodOf, pathOf, restOfPath } from "../../http/wide-paths.ts";
 import type { WorkerHttp } from "./worker-http.ts";
 
-/** The path of a read of a table in a static namespace, of characters that no router decodes. */
-const READ_PATH = /^\/api\/db\/([\w-]+)\/tables\/([\w-]+)(?:\/([\w.~-]+))?$/;
+/** The path of a read of a table in a namespace or an instance, of characters that no router decodes. */
+const READ_PATH = /^\/api\/db\/([\w-]+)(?:\/([\w-]+))?\/tables\/([\w-]+)(?:\/([\w.~-]+))?$/;
 /** The path of a download. The key is decoded as by the main process; a path of another endpoint is no key. */
 const FILE_PATH = /^\/api\/storage\/([\w-]+)\/.*(?<!\/metadata)$/;
 /** The path of anything else, of characters that no router decodes. */
@@ -44,11 +44,14 @@ export function createFinding(
   served: WorkerHttp,
 ): (request: Request) => Found | null {
   const { http, site } = served;
-  const reads = new Map([...served.tables].map(([rest, one]) => [rest, routeOf(http, one, true)]));
+  const readsOf = (endpoints: ReadonlyMap<string, Endpoint>) =>
+    new Map([...endpoints].map(([rest, one]) => [rest, routeOf(http, one, true)]));
+  const reads = readsOf(served.tables.static);
+  const readsOfInstances = readsOf(served.tables.dynamic);
   const findFile = createFileFinding(http, served.files);
   const findPlain = createPlainFinding(http, served);
-  const isStatic = (namespace: string): boolean =>
-    Object.hasOwn(databases, namespace) && databases[namespace]?.instance !== true;
+  const hasInstances = (namespace: string): boolean | null =>
+    Object.hasOwn(databases, namespace) ? databases[namespace]?.instance === true : null;
 
   return (request) => {
     const { headers, method, url } = request;
@@ -59,13 +62,15 @@ export function createFinding(
     const pathAt = url.indexOf("/", url.indexOf("//") + 2);
     const queryAt = url.indexOf("?", pathAt);
     const path = url.slice(pathAt, queryAt < 0 ? undefined : queryAt);
-    const [, namespace, table, rest = ""] = READ_PATH.exec(path) ?? [];
+    const [, namespace, instance, table, rest = ""] = READ_PATH.exec(path) ?? [];
     if (namespace !== undefined && table !== undefined) {
-      if (method === "HEAD" || !isStatic(namespace)) return null;
-      const route = reads.get(rest);
-      if (route !== undefined) return { ...route, params: { namespace, table } };
-      const byId = reads.get(":id");
-      return byId === undefined ? null : { ...byId, params: { namespace, table, id: rest } };
+      if (method === "HEAD" || hasInstances(namespace) !== (instance !== undefined)) return null;
+      const routes = instance === undefined ? reads : readsOfInstances;
+      const params = instance === undefined ? { namespace, table } : { namespace, instance, table };
+      const route = routes.get(rest);
+      if (route !== undefined) return { ...route, params };
+      const byId = routes.get(":id");
+      return byId === undefined ? null : { ...byId, params: { ...params, id: rest } };
     }
     const bucket = FILE_PATH.exec(path)?.[1];
     if (bucket !== undefined) return findFile(request, bucket);

@@ -1,3 +1,4 @@
+import type { LentId, ToBorrower } from "../../db/readers/lent-files.ts";
 import type { MainProcess } from "../../http/workers/forwarding.ts";
 
 /** Everything that a process has to know besides the config to answer from the files. */
@@ -42,12 +43,16 @@ export type ToWorker =
   | { kind: "begin"; order: WorkerOrder }
   | { kind: "hold"; id: number; isHeld: boolean }
   | { kind: "shed"; share: number }
+  | ToBorrower
   | { kind: "stop" };
 
 /** Messages of a worker to the main process. */
 export type FromWorker =
   | { kind: "waiting" }
   | { kind: "ready" }
+  /** The file of an instance is to be lent, if it is open. */
+  | { kind: "ask"; namespace: string; instanceId: string }
+  | { kind: "returned"; id: LentId }
   /** Several `WorkerAnswer`, as JSON: that costs less than their copy. */
   | { kind: "answers"; answers: string }
   | { kind: "failed"; message: string };

@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import type { ProcessFigures } from "../../areas/system/processes.ts";
+import type { Lending } from "../../db/readers/lent-files.ts";
 import type { ReaderNotices } from "../../db/readers/shared-page.ts";
 import type { OpenInner } from "../../http/listening/receivers.ts";
 import type { RequestCount } from "../../http/rate-limit.ts";
@@ -22,6 +23,8 @@ export interface SharedServer {
   host: string;
   port: number;
   notOfSite: WorkerOrder["notOfSite"];
+  /** Returns the path of an instance's file that may be lent now; null: it may not. */
+  lendable(namespace: string, instanceId: string): string | null;
   /** Opens where workers forward requests to. */
   openInner(open: OpenInner): void;
   /** Ends this share of the connections with their next answers. */
@@ -63,6 +66,12 @@ export class ServerWorkers {
       this.#hasFailed = true;
       this.#workers?.page.close();
     },
+  };
+
+  /** Files of instances that workers have open. */
+  readonly lending: Lending = {
+    isLent: (path) => this.#workers?.lent.isLent(path) === true,
+    recall: (path) => this.#workers?.lent.recall(path),
   };
 
   /** The requests of all processes. */
@@ -110,6 +119,7 @@ export class ServerWorkers {
     if (this.#isStopping || this.#server === null) return null;
     const workers = new Workers(this.#options);
     workers.onAnswers = (answers) => this.onAnswers(answers);
+    workers.lendable = this.#server.lendable;
     workers.page.requests.restart(this.#requests);
     if (this.#hasFailed) workers.page.close();
     // From here on commits are counted: before any worker begins to read.

@@ -10,6 +10,7 @@ import { ownCommand } from "../../../kernel/process/own-command.ts";
 import { endsWithin } from "../../../kernel/time/stop.ts";
 import type { ProcessFigures } from "../../areas/system/processes.ts";
 import { SYSTEM_FILE } from "../../db/index.ts";
+import { LentFiles } from "../../db/readers/lent-files.ts";
 import { createPageFile, SharedPage, type WorkerFigures } from "../../db/readers/shared-page.ts";
 import { makeWorkersLock } from "../../db/readers/workers-lock.ts";
 import { InnerServer } from "../../http/workers/inner-server.ts";
@@ -45,6 +46,9 @@ export class Workers {
   readonly page: SharedPage;
   /** Called with what the workers have answered. */
   onAnswers: (answers: readonly WorkerAnswer[]) => void = () => {};
+  /** Returns the path of an instance's file that may be lent now; null: it may not. */
+  lendable: (namespace: string, instanceId: string) => string | null = () => null;
+  readonly lent: LentFiles;
   /** Answers that workers have reported since the start. */
   answered = 0;
   readonly #options: WorkersOptions;
@@ -63,6 +67,11 @@ export class Workers {
   /** Makes the shared page, and the directory in which workers reach this process. */
   constructor(options: WorkersOptions) {
     this.#options = options;
+    this.lent = new LentFiles({
+      clock: options.clock,
+      send: (place, message) => this.#send(place, message),
+      end: (place) => this.#running.get(place)?.child.kill("SIGKILL"),
+    });
     this.#configHash = options.configHash();
     this.#directory = mkdtempSync(join(tmpdir(), "platform-"));
     createPageFile(this.#page);
@@ -153,6 +162,11 @@ export class Workers {
       stdio: ["ignore", "inherit", "inherit"],
       ipc: (message: FromWorker) => {
         if (message.kind === "waiting") this.#send(place, { kind: "begin", order: this.#order(place) });
+        if (message.kind === "ask") {
+          const path = this.lendable(message.namespace, message.instanceId);
+          if (path !== null) this.lent.lend(place, path);
+        }
+        if (message.kind === "returned") this.lent.returned(message.id);
         if (message.kind === "answers") this.#report(JSON.parse(message.answers));
         if (message.kind === "failed") logger.error("workers: a worker cannot start", { reason: message.message });
         if (message.kind !== "ready") return;
@@ -165,6 +179,7 @@ export class Workers {
     this.#running.set(place, running);
     void child.exited.then((code) => {
       this.#running.delete(place);
+      this.lent.gone(place);
       resolve();
       if (this.#isStopping) return;
       const livedMs = performance.now() - running.startedAt;

@@ -52,11 +52,13 @@ export async function createWorkerHttp(
     order,
     cut,
     onOpen,
+    instance,
     ...requests
   }: {
     order: FilesOrder;
     cut: ReadCut;
     onOpen: (file: ReaderFile) => void;
+    instance: (namespace: string, instanceId: string, path: string) => ReaderFile | null;
     addressOf: (request: Request) => string;
     onAnswer: AnswerListener;
   },
@@ -107,6 +109,7 @@ export async function createWorkerHttp(
     databases,
     directory: join(dataDirectory, "databases"),
     open,
+    instance,
     spoil,
     clock,
     ids: systemIds,

@@ -24,7 +24,15 @@ export async function runWorker(
   const lock = lockAsWorker(order.dataDirectory);
   const page = new SharedPage(order.page, { apart: join(order.dataDirectory, SYSTEM_FILE) });
   const answers = createReports(clock, (batch) => channel.send({ kind: "answers", answers: JSON.stringify(batch) }));
-  const answer = await createAnswering(config, { order, page, onAnswer: answers.add });
+  const answer = await createAnswering(config, {
+    order,
+    page,
+    onAnswer: answers.add,
+    lending: {
+      ask: (namespace, instanceId) => channel.send({ kind: "ask", namespace, instanceId }),
+      returned: (id) => channel.send({ kind: "returned", id }),
+    },
+  });
   const forwarding = createForwarding(order.main);
   const listener = listenAsWorker({
     ...order,
@@ -51,6 +59,8 @@ export async function runWorker(
       const held = message.kind === "hold" ? forwarding.underWay(message.id) : undefined;
       if (message.kind === "hold" && held !== undefined) listener.hold(held, message.isHeld);
       if (message.kind === "shed") listener.shed(message.share);
+      if (message.kind === "lend") answer.instances?.lent(message.id, message.path);
+      if (message.kind === "recall") answer.instances?.recall(message.id);
       if (message.kind === "stop") resolve();
     });
     channel.send({ kind: "ready" });

@@ -46,11 +46,15 @@ export const tableEndpoints = (service: TableService): readonly Endpoint[] => [
   ...Object.values(endpointsBelow(DYNAMIC as typeof STATIC, DYNAMIC_PARAMETERS, ANY_RECORDS, service)),
 ];
 
-/** Returns the endpoints that read the tables of static namespaces, by what follows the table in their path. */
-export function readingEndpoints(service: TableService): ReadonlyMap<string, Endpoint> {
-  const { list, count, aggregate, search, get } = endpointsBelow(STATIC, PARAMETERS, ANY_RECORDS, service);
-  const all: readonly Endpoint[] = [list, count, aggregate, search, get];
-  return new Map(all.map((one) => [one.route.slice(`GET ${STATIC}/`.length), one]));
+/** Returns the endpoints that read tables of static and of dynamic namespaces, by what follows the table in their path. */
+export function readingEndpoints(service: TableService) {
+  const below = (base: string, parameters: Readonly<Record<string, string>>): ReadonlyMap<string, Endpoint> => {
+    // As in `tableEndpoints`.
+    const { list, count, aggregate, search, get } = endpointsBelow(base as typeof STATIC, parameters, ANY_RECORDS, service);
+    const all: readonly Endpoint[] = [list, count, aggregate, search, get];
+    return new Map(all.map((one) => [one.route.slice(`GET ${base}/`.length), one]));
+  };
+  return { static: below(STATIC, PARAMETERS), dynamic: below(DYNAMIC, DYNAMIC_PARAMETERS) };
 }
 
 const STATIC_TRANSACTION = "/api/db/:namespace/transaction";
