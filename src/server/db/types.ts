@@ -1,5 +1,4 @@
 import type { Database, Statement as SqliteStatement } from "bun:sqlite";
-import type { Lending } from "./readers/lent-files.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import type { AppError } from "../../kernel/errors.ts";
 import type { JsonObject } from "../../kernel/json/json.ts";
@@ -8,6 +7,7 @@ import type { TurnBudget } from "../../kernel/time/turn-budget.ts";
 import type { AboutChange, AuditedChange } from "./audit/types.ts";
 import type { KeptCommits } from "./capture/types.ts";
 import type { Actor, Cause, Origin, OutboxRow } from "./outbox/types.ts";
+import type { Lending } from "./readers/lent-files.ts";
 import type { HighlightRequest, PageBounds, RankRequest, SqlValue } from "./reads/requests.ts";
 import type { FormerDatetimes } from "./schema/datetimes.ts";
 import type { MigrationRequest } from "./schema/types.ts";

@@ -137,7 +137,9 @@ export function createTablesArea(deps: {
     /** Returns the path of an instance's file that a reader in another process may open now: see `InstanceFiles.lendable`. */
     lendable(name: string, instanceId: string): string | null {
       const namespace = namespaces.get(name);
-      return namespace?.kind === "dynamic" && isInstanceId(instanceId) ? namespace.instances.lendable(instanceId) : null;
+      return namespace?.kind === "dynamic" && isInstanceId(instanceId)
+        ? namespace.instances.lendable(instanceId)
+        : null;
     },
     /** Returns the file of a namespace or an instance, and the tables that are stored in it. Errors: 404. */
     stored: (address: FileAddress): StoredTables => storedTables(namespaces, address),

@@ -13,7 +13,9 @@ const STEPS = 120;
 const SEEDS = 3_000;
 
 type Lent = new (...args: ConstructorParameters<typeof LentFiles>) => LentFiles;
-type Borrowed = new (...args: ConstructorParameters<typeof BorrowedFiles<{ path: string }>>) => BorrowedFiles<{ path: string }>;
+type Borrowed = new (
+  ...args: ConstructorParameters<typeof BorrowedFiles<{ path: string }>>
+) => BorrowedFiles<{ path: string }>;
 
 /** A reader: messages to and from it are under way for a while, in their order. */
 class Reader {
@@ -153,11 +155,26 @@ test("[WK31] a reader has a bounded number of files, and gives back those that i
 /** [file, what is wrong, its text, what stands in its place] */
 const PLANTED: readonly (readonly ["lent-files" | "borrowed-files", string, string, string])[] = [
   ["lent-files", "a file is lent while it is recalled", "if (this.#recalls.has(path)) return;", ""],
-  ["lent-files", "the first reader that returns a file ends the recall", "if (readers !== undefined && readers.size > 0) return;", ""],
+  [
+    "lent-files",
+    "the first reader that returns a file ends the recall",
+    "if (readers !== undefined && readers.size > 0) return;",
+    "",
+  ],
   ["lent-files", "a reader that does not answer is waited for", "this.#end(place);\n    });", "place;\n    });"],
   ["lent-files", "a reader that has ended keeps its files", "for (const [id] of ids) this.returned(id);", "ids;"],
-  ["lent-files", "only one reader is asked", "for (const [id, place] of readers) this.#send(place", "for (const [id, place] of [...readers].slice(0, 1)) this.#send(place"],
-  ["borrowed-files", "a file is returned before it is closed", "this.#close(held.file);\n      this.#returned(id);\n    });", "this.#close(held.file);\n    });\n    this.#returned(id);"],
+  [
+    "lent-files",
+    "only one reader is asked",
+    "for (const [id, place] of readers) this.#send(place",
+    "for (const [id, place] of [...readers].slice(0, 1)) this.#send(place",
+  ],
+  [
+    "borrowed-files",
+    "a file is returned before it is closed",
+    "this.#close(held.file);\n      this.#returned(id);\n    });",
+    "this.#close(held.file);\n    });\n    this.#returned(id);",
+  ],
   ["borrowed-files", "a file that cannot be opened is not returned", "this.#returned(id);\n      return;", "return;"],
 ];
 

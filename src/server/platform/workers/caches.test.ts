@@ -14,7 +14,7 @@ type Reason =
   | "commit"
   /** It is used while the shared page counts no commit to its file. */
   | "page"
-  /** It ends with its request or its connection. */
+  /** It ends with its request or its connection, or has no part in any answer. */
   | "request"
   /** Only the process that writes fills it. */
   | "writer";
@@ -37,6 +37,7 @@ const CACHES: Readonly<Record<string, readonly Reason[]>> = {
   "areas/tables/rules/calling.ts": ["fact", "writer"],
   "areas/tables/table-door.ts": ["request"],
   "areas/tables/tombstones/followers.ts": ["writer"],
+  "db/readers/borrowed-files.ts": ["request"],
   "db/reads/statement-cache.ts": ["fact"],
   "http/http.ts": ["request"],
   "http/rate-limit.ts": ["writer"],

@@ -50,7 +50,12 @@ export const tableEndpoints = (service: TableService): readonly Endpoint[] => [
 export function readingEndpoints(service: TableService) {
   const below = (base: string, parameters: Readonly<Record<string, string>>): ReadonlyMap<string, Endpoint> => {
     // As in `tableEndpoints`.
-    const { list, count, aggregate, search, get } = endpointsBelow(base as typeof STATIC, parameters, ANY_RECORDS, service);
+    const { list, count, aggregate, search, get } = endpointsBelow(
+      base as typeof STATIC,
+      parameters,
+      ANY_RECORDS,
+      service,
+    );
     const all: readonly Endpoint[] = [list, count, aggregate, search, get];
     return new Map(all.map((one) => [one.route.slice(`GET ${base}/`.length), one]));
   };
