@@ -140,7 +140,7 @@ test("[WK34] a worker that does not give an instance back is ended, and holds it
       .catch(() => null);
     return answer !== null && (answer.status === 200 || answer.status === 404);
   };
-  await until("the instance is deleted", isGone, 20_000);
+  await until("the instance is deleted", isGone);
   expect(await textsOf(notesOf("held"))).toEqual([]);
   await until("the workers are others", async () => {
     const answer = await platform.service.get<typeof body>("/api/health?full", ALONE).catch(() => null);
