@@ -104,8 +104,7 @@ export function openBase(
     ids,
     audit,
     capture: logged === null || capture === null ? (logged ?? capture ?? undefined) : bothCaptures(logged, capture),
-    readers: workers?.readers,
-    lending: workers?.lending,
+    ...workers?.files,
     onFailure: (path, cause) => logger.error("a database file has a problem", { path, cause }),
   });
   const scarce = scarceDescriptors(engine.descriptorLimit);

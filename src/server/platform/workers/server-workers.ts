@@ -59,19 +59,19 @@ export class ServerWorkers {
     this.#max = options.count === "auto" ? Math.min(STARTED_MAX, processors() - 1) : options.count;
   }
 
-  /** Passes on to workers what the writer of files tells. */
-  readonly readers: ReaderNotices = {
-    onVisible: (path) => this.#workers?.page.onVisible(path),
-    onFailed: () => {
-      this.#hasFailed = true;
-      this.#workers?.page.close();
+  /** Files as workers see them: they are told what commits do, and give back what they have open. */
+  readonly files: { readers: ReaderNotices; lending: Lending } = {
+    readers: {
+      onVisible: (path) => this.#workers?.page.onVisible(path),
+      onFailed: () => {
+        this.#hasFailed = true;
+        this.#workers?.page.close();
+      },
     },
-  };
-
-  /** Files of instances that workers have open. */
-  readonly lending: Lending = {
-    isLent: (path) => this.#workers?.lent.isLent(path) === true,
-    recall: (path) => this.#workers?.lent.recall(path),
+    lending: {
+      isLent: (path) => this.#workers?.lent.isLent(path) === true,
+      recall: (path) => this.#workers?.lent.recall(path),
+    },
   };
 
   /** The requests of all processes. */
