@@ -15,7 +15,7 @@ import { createFollowers } from "./tombstones/followers.ts";
 /** Endpoints that read tables, by what follows the table in their path: `""`, `"count"`, `":id"`, …. */
 export interface ReadingEndpoints {
   static: ReadonlyMap<string, Endpoint>;
-  /** Those of instances. */
+  /** Endpoints of instances. */
   dynamic: ReadonlyMap<string, Endpoint>;
 }
 

@@ -13,7 +13,7 @@ export class BorrowedFiles<File> {
   readonly #close: (file: File) => void;
   readonly #returned: (id: LentId) => void;
   readonly #atEndOfTurn: (work: () => void) => void;
-  /** By path, in the order of their last use. */
+  /** Open files by path, in the order of their last use. */
   readonly #held = new Map<string, Borrowed<File>>();
   /** Times at which files were asked for. */
   readonly #asked = new BoundedMap<string, { at: number }>(ASKED_KEPT_MAX);
