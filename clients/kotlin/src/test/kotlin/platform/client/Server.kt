@@ -26,7 +26,7 @@ internal class Server(config: String) : AutoCloseable {
 
     fun start() {
         val executable = System.getenv("PLATFORM_EXECUTABLE").orEmpty()
-        val program = if (executable != "") listOf(File(executable).absolutePath)
+        val program = if (executable != "") listOf(ROOT.resolve(executable).path)
         else listOf("$ROOT/node_modules/.bin/bun", "--no-env-file", "$ROOT/src/main.ts")
         val builder = ProcessBuilder(program + listOf("start", "--config", "platform.config.ts", "--data", "data", "--port", port))
         builder.directory(folder).redirectError(File(folder, "log"))
