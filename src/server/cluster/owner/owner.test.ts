@@ -7,6 +7,7 @@ import { TestPostgres } from "../../../../tests/support/cluster/postgres.ts";
 import { cuttingProxy } from "../../../../tests/support/cutting-proxy.ts";
 import { openSocket } from "../../../../tests/support/socket.ts";
 import { until } from "../../../../tests/support/until.ts";
+import type { AppAccess } from "../../config/app/index.ts";
 import type { PlatformConfig } from "../../config/types.ts";
 import { outgoingFetch } from "../../http/outgoing/call.ts";
 import { decodeContent } from "../entries/content.ts";
@@ -243,6 +244,30 @@ test("[CLU43] code of the config learns of a commit, and a job begins, when the 
   expect([await found.promise, await failed.promise]).toEqual([1, null]);
   await enqueued.promise;
   await until("the job has run", () => ran.length === 2);
+}, 60_000);
+
+test("[CLU43] a hook reads by app, and writes what it has read", async () => {
+  const owner = await owning({
+    databases: {
+      main: {
+        tables: {
+          notes: { schema: { title: { type: "string" } } },
+          log: {
+            schema: { text: { type: "string" } },
+            hooks: {
+              async beforeInsert(_auth: unknown, _record: unknown, app: AppAccess) {
+                const { items } = await app.db("main").table("notes").list();
+                return { text: `seen: ${items.length}` };
+              },
+            },
+          },
+        },
+      },
+    },
+  } as unknown as PlatformConfig);
+  expect((await owner.service.post(NOTES, { title: "one" })).status).toBe(201);
+  const logged = await owner.service.post("/api/db/main/tables/log", {});
+  expect(logged).toMatchObject({ status: 201, body: { text: "seen: 1" } });
 }, 60_000);
 
 test("[CLU42] nothing is answered when the lease is over, although nothing is under way", async () => {
