@@ -237,6 +237,18 @@ describe("sources", () => {
     expect(listener.match(/\bserver\.fetch\b/g)).toEqual(["server.fetch"]);
     expect(listener).toContain("const serve = leaving(server.fetch, { gate, failure })");
     expect(codeOf("src/server/http/listening/requests.ts")).toContain("const handle = leave(unheld)");
+    // Whoever says that an answer shows nothing of what is stored, and so does not wait.
+    const saying = (what: RegExp): string[] => sources.filter((path) => what.test(codeOf(path)));
+    expect(saying(/\bsilently\(/)).toEqual([
+      "src/kernel/answer-gate.ts",
+      "src/server/http/http.ts",
+      "src/server/sockets/socket-server.ts",
+    ]);
+    expect(saying(/\bSilentReply\b/)).toEqual([
+      "src/server/areas/system/endpoints.ts",
+      "src/server/http/http.ts",
+      "src/server/http/reply.ts",
+    ]);
     expect(codeOf("src/server/sockets/socket-server.ts")).not.toMatch(
       /socket\.data\.(?:open|message|drain)\?*\.?\(socket\b/,
     );

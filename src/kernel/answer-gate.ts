@@ -19,6 +19,20 @@ export function behind<T>(gate: AnswerGate | null, value: T): MaybePromise<T> {
   return wait === null ? value : wait.then(() => value);
 }
 
+/** Answers that say nothing of what is stored. */
+const silent = new WeakSet<Response>();
+
+/**
+ * Marks an answer that says nothing of what is stored, and so waits for nothing: that a node cannot answer, how it is, that a connection is
+ * a WebSocket now, whose messages wait by themselves. What code of the config has made is never marked.
+ */
+export function silently(answer: Response): Response {
+  silent.add(answer);
+  return answer;
+}
+
+export const isSilent = (answer: Response): boolean => silent.has(answer);
+
 /** An answer that is being computed at a node of a cluster. */
 export interface HeldAnswer {
   /** Whether a session, a role or another right was taken from somebody for it. */

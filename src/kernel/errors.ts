@@ -125,9 +125,12 @@ const CLUSTER_REFUSALS: Readonly<Record<ClusterRefusal, string>> = {
   stale: "This node does not know whether what it has is current: ask again, or another node",
 };
 
+/** The error of `clusterRefusal`, which says nothing of what is stored. */
+export class ClusterRefused extends AppError {}
+
 /** Returns the 503 error of a node of a cluster: see `ClusterRefusal`. [CLU40] */
 export const clusterRefusal = (code: ClusterRefusal, cause?: unknown): AppError =>
-  new AppError(503, CLUSTER_REFUSALS[code], {
+  new ClusterRefused(503, CLUSTER_REFUSALS[code], {
     data: { cluster: { code, message: CLUSTER_REFUSALS[code] } },
     headers: { "retry-after": "1" },
     cause,

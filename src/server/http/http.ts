@@ -1,5 +1,13 @@
+import { silently } from "../../kernel/answer-gate.ts";
 import type { Clock } from "../../kernel/clock.ts";
-import { AppError, badRequest, type ErrorBody, insufficientStorage, isDiskFull } from "../../kernel/errors.ts";
+import {
+  AppError,
+  badRequest,
+  ClusterRefused,
+  type ErrorBody,
+  insufficientStorage,
+  isDiskFull,
+} from "../../kernel/errors.ts";
 import type { Logger } from "../../kernel/logger.ts";
 import type { MaybePromise } from "../../kernel/maybe-promise.ts";
 import { clientNetwork } from "../../kernel/network/addresses.ts";
@@ -14,7 +22,7 @@ import type { AnyDeclaration, Endpoint } from "./endpoint.ts";
 import { partsOf } from "./exchange/endpoint-parts.ts";
 import { Exchange, type ExchangeRoute } from "./exchange/exchange.ts";
 import type { AnswerListener } from "./exchange/request-context.ts";
-import { JsonText, Reply } from "./reply.ts";
+import { JsonText, Reply, SilentReply } from "./reply.ts";
 import { NO_STORE, NOSNIFF, SHOWN_HEADERS } from "./security-headers.ts";
 
 export type { AnswerListener } from "./exchange/request-context.ts";
@@ -216,7 +224,8 @@ function createFailureReply(logger: Logger): HttpParts["failureReply"] {
     }
     const body: ErrorBody = { code: cause.status, message: cause.message };
     if (cause.data !== undefined) body.data = cause.data;
-    return new Reply(cause.status, body, cause.headers);
+    const ReplyOf = cause instanceof ClusterRefused ? SilentReply : Reply;
+    return new ReplyOf(cause.status, body, cause.headers);
   };
   return failureReply;
 }
@@ -231,7 +240,7 @@ function createRespond(cors: Cors): Respond {
     cors.decorate(headers, request);
     return Object.assign(headers, own);
   };
-  return (request, requestId, value, isLate) => {
+  const build: Respond = (request, requestId, value, isLate) => {
     if (value instanceof Response) {
       const headers: Record<string, string> = { ...SHOWN_HEADERS, "x-request-id": requestId };
       cors.decorate(headers, request);
@@ -251,6 +260,10 @@ function createRespond(cors: Cors): Respond {
       return new Response(lateBody(body instanceof JsonText ? body.text : JSON.stringify(body)), init);
     }
     return body instanceof JsonText ? new Response(body.text, init) : Response.json(body, init);
+  };
+  return (...about) => {
+    const response = build(...about);
+    return about[2] instanceof SilentReply ? silently(response) : response;
   };
 }
 

@@ -11,6 +11,9 @@ export class Reply {
   }
 }
 
+/** An answer that says nothing of what is stored: see `silently`. */
+export class SilentReply extends Reply {}
+
 export const created = (body: unknown): Reply => new Reply(201, body);
 
 /** JSON text that is already serialised. */

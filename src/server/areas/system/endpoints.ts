@@ -5,7 +5,7 @@ import { nullable } from "../../../kernel/schema/types.ts";
 import type { Principal } from "../../access/principal.ts";
 import { maySeeSchema, requireServiceKey, type SchemaEndpoint } from "../../access/service-key-right.ts";
 import { type Endpoint, endpoint } from "../../http/endpoint.ts";
-import { JsonText, Reply } from "../../http/reply.ts";
+import { JsonText, SilentReply } from "../../http/reply.ts";
 import { PublicConfig } from "./config.ts";
 import { METRICS_CONTENT_TYPE } from "./metrics.ts";
 import type { ProcessFigures } from "./processes.ts";
@@ -142,7 +142,7 @@ export function healthEndpoint({ health }: Pick<SystemAnswers, "health">): Endpo
       const body = isFull
         ? { status, checks: { ...checks, processes }, version, uptime, drill }
         : { status, version, uptime, ...(drill ? { drill } : {}) };
-      return new Reply(status === "unavailable" ? 503 : 200, body);
+      return status === "unavailable" ? new SilentReply(503, body) : body;
     },
   );
 }

@@ -7,8 +7,7 @@ import { TestPostgres } from "../../../../tests/support/cluster/postgres.ts";
 import { cuttingProxy } from "../../../../tests/support/cutting-proxy.ts";
 import { openSocket } from "../../../../tests/support/socket.ts";
 import { until } from "../../../../tests/support/until.ts";
-import type { AppAccess } from "../../config/app/index.ts";
-import type { PlatformConfig } from "../../config/types.ts";
+import type { FunctionsApi, PlatformConfig } from "../../config/types.ts";
 import { outgoingFetch } from "../../http/outgoing/call.ts";
 import { decodeContent } from "../entries/content.ts";
 import type { PostgresConnection } from "../postgres/connection.ts";
@@ -220,6 +219,29 @@ test("[CLU42] messages to sockets and calls to other servers wait for the log to
   await other.stop(true);
 }, 60_000);
 
+test("[CLU42] an answer of a route waits, whatever its status is", async () => {
+  const status = (code: number) => async () => {
+    const held = await new Promise((resolve) => setImmediate(resolve, "what it has read"));
+    return new Response(String(held), { status: code });
+  };
+  const owner = await owning({
+    ...CONFIG,
+    routes: (api: FunctionsApi) =>
+      api.get("/unavailable", status(503), { access: true }).get("/teapot", status(418), { access: true }),
+  } as unknown as PlatformConfig);
+  const { service, started } = owner;
+  const release = await holdAppends();
+  const { position } = started.member;
+  const written = watch(service.post(NOTES, { title: "held", body: "" }));
+  await until("it is committed here", () => started.member.position > position);
+  const answers = ["unavailable", "teapot"].map((name) => watch(fetch(`${owner.url}/api/functions/${name}`)));
+  await until("they wait at the gate", () => owner.heldCount >= 2);
+  expect([written.isSettled, ...answers.map(({ isSettled }) => isSettled)]).toEqual([false, false, false]);
+  await release();
+  expect(await Promise.all(answers.map(async ({ promise }) => (await promise).status))).toEqual([503, 418]);
+  await written.promise;
+}, 60_000);
+
 test("[CLU43] code of the config learns of a commit, and a job begins, when the log has it", async () => {
   const ran: string[] = [];
   const owner = await owning({
@@ -244,30 +266,6 @@ test("[CLU43] code of the config learns of a commit, and a job begins, when the 
   expect([await found.promise, await failed.promise]).toEqual([1, null]);
   await enqueued.promise;
   await until("the job has run", () => ran.length === 2);
-}, 60_000);
-
-test("[CLU43] a hook reads by app, and writes what it has read", async () => {
-  const owner = await owning({
-    databases: {
-      main: {
-        tables: {
-          notes: { schema: { title: { type: "string" } } },
-          log: {
-            schema: { text: { type: "string" } },
-            hooks: {
-              async beforeInsert(_auth: unknown, _record: unknown, app: AppAccess) {
-                const { items } = await app.db("main").table("notes").list();
-                return { text: `seen: ${items.length}` };
-              },
-            },
-          },
-        },
-      },
-    },
-  } as unknown as PlatformConfig);
-  expect((await owner.service.post(NOTES, { title: "one" })).status).toBe(201);
-  const logged = await owner.service.post("/api/db/main/tables/log", {});
-  expect(logged).toMatchObject({ status: 201, body: { text: "seen: 1" } });
 }, 60_000);
 
 test("[CLU42] nothing is answered when the lease is over, although nothing is under way", async () => {

@@ -106,6 +106,11 @@ export class ClusterOwner {
     this.#revocations.remind(nowMs() - EVERYWHERE_MAX_MS);
   }
 
+  /** Ends it in order: the server has stopped, and the group may be given up. */
+  close(): void {
+    this.#failure ??= new Error("The server has stopped");
+  }
+
   /** Ends it: nothing more is committed, and what waits fails. For the end of ownership, and where the log cannot be reached in a stop. */
   end(cause: Error): void {
     if (this.#failure !== null) return;

@@ -1,9 +1,7 @@
-import { type AnswerGate, answering, type HeldAnswer } from "../../../kernel/answer-gate.ts";
+import { type AnswerGate, answering, type HeldAnswer, isSilent } from "../../../kernel/answer-gate.ts";
 import { AppError, clusterRefusal } from "../../../kernel/errors.ts";
 import { chain, type MaybePromise } from "../../../kernel/maybe-promise.ts";
 
-/** Statuses of answers that say nothing of what is stored: of an upgrade, whose messages wait by themselves, and of a server that cannot answer. */
-const SILENT: ReadonlySet<number> = new Set([101, 503]);
 const READING: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS"]);
 
 export type Answering<Asked extends Request = Request> = (request: Asked) => MaybePromise<Response>;
@@ -21,7 +19,7 @@ export function leaving<Asked extends Request>(
     const answer: HeldAnswer = { hasRevoked: false, durable: null };
     return chain(answering(answer, handle, request), (response) => {
       const isDurable = answer.durable === request;
-      const wait = SILENT.has(response.status) ? null : isDurable ? gate.lease() : gate.wait();
+      const wait = isSilent(response) ? null : isDurable ? gate.lease() : gate.wait();
       if (wait === null && !answer.hasRevoked) return response;
       const left = (wait ?? Promise.resolve()).then(() => (answer.hasRevoked ? gate.everywhere() : undefined));
       return left.then(
