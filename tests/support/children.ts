@@ -1,6 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { rmSync } from "node:fs";
 
 /** Processes and directories of a test run, which must not outlive it. */
 const children = new Set<Bun.Subprocess>();
@@ -11,11 +9,8 @@ export function ownChild(child: Bun.Subprocess): void {
   void child.exited.then(() => children.delete(child));
 }
 
-/** Creates a temporary directory that is removed when the test run ends. */
-export function temporaryDirectory(): string {
-  const path = mkdtempSync(join(tmpdir(), "platform-test-"));
+export function ownDirectory(path: string): void {
   directories.add(path);
-  return path;
 }
 
 export function removeDirectory(path: string): void {

@@ -1,5 +1,4 @@
 import type { JsonObject, JsonValue } from "../../src/kernel/json/json.ts";
-import { newestPositions } from "./through-follower.ts";
 
 export interface Answer<T> {
   status: number;
@@ -66,16 +65,12 @@ export function createHttpClient(
   ca: string | null = null,
 ): HttpClient {
   const trust = ca === null ? {} : { tls: { ca } };
-  const positions = newestPositions(baseUrl);
-  const send = async (path: string, init: RequestInit = {}) => {
+  const send = (path: string, init: RequestInit = {}) => {
     const headers = new Headers(credentials);
     new Headers(init.headers).forEach((value, name) => {
       headers.set(name, value);
     });
-    positions?.send(headers);
-    const response = await fetch(`${baseUrl()}${path}`, { redirect: "manual", ...trust, ...init, headers });
-    positions?.take(response.headers);
-    return response;
+    return fetch(`${baseUrl()}${path}`, { redirect: "manual", ...trust, ...init, headers });
   };
   const call = async <T>(method: string, path: string, body?: JsonValue, options: RequestOptions = {}) => {
     const json = body === undefined ? {} : { "content-type": "application/json" };

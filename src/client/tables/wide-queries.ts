@@ -26,8 +26,7 @@ export async function search(
   const parameters = { ...listParameters(query), ...query.search };
   const path = `${tablePath(query)}/search`;
   const { items, total } = await transport.request<Page<Found<JsonObject>>>("GET", path, { query: parameters, signal });
-  // A search has a total.
-  return { items, total, hasMore: (query.search?.offset ?? 0) + items.length < (total as number) };
+  return { items, total, hasMore: (query.search?.offset ?? 0) + items.length < (total ?? 0) };
 }
 
 /** Yields the items of one page after the other. */

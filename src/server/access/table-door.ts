@@ -65,7 +65,9 @@ export interface TableDoor {
   sources(address: TableAddress): readonly string[] | null;
   isDynamic(namespace: string): boolean | null;
   /** Returns `DatabaseFile.startOf` for a table; null in an instance, and where there is no such table. */
-  startOf(address: TableAddress): TableStart | null;
+  startOf(address: TableAddress, about?: { isKept?: boolean }): TableStart | null;
+  /** Returns the tables whose places are known from before the start. */
+  kept(): readonly TableAddress[];
   isInstanceId(id: string): boolean;
   /**
    * Evaluates the read access of a table, including the instance's `open` rule. Errors: 401, 403, 404, like a list of the table.

@@ -108,8 +108,6 @@ export interface ReadOptions {
   caller?: ReadCaller | undefined;
   /** Ends the query, like the caller's signal. */
   signal?: AbortSignal | undefined;
-  /** Path of the library whose functions the statement needs. Absent: those of SQLite. */
-  library?: string | undefined;
 }
 
 export interface ReadPageOptions<R> extends ReadOptions {
@@ -186,10 +184,21 @@ export interface DatabaseFile {
    * have the same result. null: inside a write, whose changes may be undone.
    */
   tableVersion(table: string): number | null;
-  /** Begins a log of the table's changes, and returns where; null: the file has no `placesKey`, or is not open. */
-  startOf(table: string): TableStart | null;
+  /**
+   * Begins a log of the table's changes, and returns where; null: the file keeps no places, or is not open. `isKept`: for clients that may
+   * come back; it is begun again, and goes on, before anybody is told of it.
+   */
+  startOf(table: string, about?: { isKept?: boolean }): TableStart | null;
   /** Waits for running writes, runs a checkpoint and closes. */
   close(): Promise<void>;
+}
+
+/** Conditions for places of tables to be the same as before a restart. */
+export interface PlacesOptions {
+  /** Stands for what else has to be equal. */
+  key: string;
+  /** Called at the opening with the tables whose places are kept. */
+  onKept?(tables: readonly string[]): void;
 }
 
 /** Outbox of a file: passes jobs that its writes enqueue to the queue. */
@@ -226,8 +235,10 @@ export interface OpenOptions {
   cacheKiB?: number;
   /** Maximum number of cached prepared statements. Default STATEMENTS_MAX. */
   statementsMax?: number;
-  /** Keeps the places of tables across restarts, as long as the key is equal: see `DatabaseFile.startOf`. Needs metadata. */
-  placesKey?: string | undefined;
+  /** Keeps the places of tables across restarts: see `DatabaseFile.startOf`. Needs metadata. */
+  places?: PlacesOptions | undefined;
+  /** Paths of loadable extensions, for this connection and for read connections. */
+  extensions?: readonly string[];
 }
 
 /** A file as returned to the code that opened it. Only that code may close it. */

@@ -123,7 +123,8 @@ function serve(
       if (stopped === null) {
         base.health.stopping();
         base.listener.refuse();
-        stopped = stopping.stop();
+        // Clients of a node go on at another one from the last that they got, so they get everything first.
+        stopped = base.gate === null ? stopping.stop() : base.listener.settled().then(() => stopping.stop());
       }
       return stopped;
     },

@@ -78,6 +78,9 @@ export const CLOSING_MS = 20 * SECOND_MS;
 export const HELD_MAX_BYTES = 64 * 1024 * 1024;
 /** Length from which Bun hands a message to the system at once; it keeps shorter ones until the end of the turn. */
 export const SENT_AT_ONCE_MIN_BYTES = 16 * 1024;
+/** The time without a message after which a node that stops takes it that all were sent, and the time that it waits for that at most. */
+export const QUIET_MS = 40;
+export const QUIET_MAX_MS = 400;
 
 if (IDLE_TIMEOUT_SECONDS * SECOND_MS >= MINUTE_MS) {
   throw new Error("a silent socket must be pinged within a minute");

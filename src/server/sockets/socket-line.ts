@@ -1,5 +1,5 @@
 import type { AnswerGate } from "../../kernel/answer-gate.ts";
-import { HELD_MAX_BYTES } from "./limits.ts";
+import { HELD_MAX_BYTES, QUIET_MAX_MS, QUIET_MS } from "./limits.ts";
 import type { Socket, SocketHandler } from "./socket.ts";
 
 type Data = string | NodeJS.TypedArray | ArrayBuffer;
@@ -22,6 +22,7 @@ class SocketLine {
   readonly #broken: () => void;
   #batches: Batch[] = [];
   #bytes = 0;
+  #passed = 0;
 
   constructor(gate: AnswerGate, broken: () => void) {
     this.#gate = gate;
@@ -30,6 +31,7 @@ class SocketLine {
 
   /** Does this work when it may be done. Returns whether that was now. */
   pass(work: () => void, bytes = 0): boolean {
+    this.#passed += 1;
     const { position } = this.#gate;
     const last = this.#batches.at(-1);
     if (last?.position === position) this.#hold(last, work, bytes);
@@ -49,6 +51,16 @@ class SocketLine {
     }
     if (this.#bytes > HELD_MAX_BYTES) this.#break();
     return false;
+  }
+
+  /** Resolves when nothing waits and nothing has been passed for QUIET_MS, or after QUIET_MAX_MS. */
+  async quiet(elapsed: (ms: number) => Promise<void>): Promise<void> {
+    const givesUpAt = performance.now() + QUIET_MAX_MS;
+    for (let known = -1; performance.now() < givesUpAt; ) {
+      if (known === this.#passed && this.#batches.length === 0) return;
+      known = this.#passed;
+      await elapsed(QUIET_MS);
+    }
   }
 
   #hold(batch: Batch, work: () => void, bytes: number): void {
@@ -76,8 +88,11 @@ class SocketLine {
 }
 
 /** Creates what holds the messages of a server's sockets; without a gate nothing does. `broken`: see `SocketLine`. */
-export function createHolding(gate: AnswerGate | null, broken: () => void) {
-  if (gate === null) return { shown: (socket: Socket): Socket => socket, pass: (work: () => void): void => work() };
+export function createHolding(gate: AnswerGate | null, elapsed: (ms: number) => Promise<void>, broken: () => void) {
+  if (gate === null) {
+    const quiet = (): Promise<void> => Promise.resolve();
+    return { shown: (socket: Socket): Socket => socket, pass: (work: () => void): void => work(), quiet };
+  }
   const line = new SocketLine(gate, broken);
   const held = new WeakMap<Socket, Socket>();
   return {
@@ -92,6 +107,8 @@ export function createHolding(gate: AnswerGate | null, broken: () => void) {
     },
     /** Does a work when it may be done. */
     pass: (work: () => void, bytes: number): void => void line.pass(work, bytes),
+    /** Resolves when everything has left that was on its way to sockets. */
+    quiet: () => line.quiet(elapsed),
   };
 }
 

@@ -1,5 +1,5 @@
 import type { Server, WebSocketHandler } from "bun";
-import type { AnswerGate } from "../../kernel/answer-gate.ts";
+import { type AnswerGate, silently } from "../../kernel/answer-gate.ts";
 import { AppError, badRequest } from "../../kernel/errors.ts";
 import { UNDER_WAY_MAX_MS } from "../../kernel/limits.ts";
 import { Backlogs } from "./backlogs.ts";
@@ -37,13 +37,15 @@ export interface SocketServer {
 }
 
 /** Response to an upgraded request. Only the request log reads it. */
-const UPGRADED = new Response(null, { status: 101 });
+const UPGRADED = silently(new Response(null, { status: 101 }));
 
 export interface SocketServerOwner extends SocketServer {
   readonly handlers: SocketEvents &
     Omit<WebSocketHandler<SocketHandler>, keyof SocketEvents | "maxPayloadLength"> & { maxPayloadLength: number };
   /** Stops accepting, and lets open requests finish; resolves when none is left, or after UNDER_WAY_MAX_MS. */
   refuse(): Promise<void>;
+  /** Resolves when everything has left that waited for the log of a cluster, or was on its way to sockets there. */
+  quiet(): Promise<void>;
   /** Closes sockets with 1001 and lets answers finish; `answered` is the promise of `refuse`. */
   stop(answered: Promise<void>): Promise<void>;
 }
@@ -92,7 +94,7 @@ export function createSocketServer(
 ): SocketServerOwner {
   // Every open socket, closed when the server stops.
   const open = new Set<Socket>();
-  const { shown, pass } = createHolding(gate, () => {
+  const { shown, pass, quiet } = createHolding(gate, elapsed, () => {
     for (const socket of open) socket.close(CLOSE.goingAway, "The server cannot tell whether this is current");
   });
   /** Rates of ping frames; only sockets that have sent one have an entry. */
@@ -171,10 +173,8 @@ export function createSocketServer(
         else socket.data.drain?.(shown(socket));
       },
     },
-    async refuse() {
-      const timeout = new Promise((resolve) => setTimeout(resolve, UNDER_WAY_MAX_MS).unref());
-      await Promise.race([servers.refuse(), timeout]);
-    },
+    refuse: () => Promise.race([servers.refuse(), elapsed(UNDER_WAY_MAX_MS)]),
+    quiet,
     async stop(answered) {
       for (const socket of open) socket.close(CLOSE.goingAway, "The server is stopping");
       await answered;
@@ -182,3 +182,5 @@ export function createSocketServer(
     },
   };
 }
+
+const elapsed = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms).unref());

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { clusterOf, explain, readsItself, type TestCluster, testCluster } from "../../support/cluster/cluster.ts";
-import { platformCommand, testEnvironment } from "../../support/platform.ts";
+import { operate } from "../../support/cluster/operate.ts";
 import { until } from "../../support/until.ts";
 
 const CONFIG = `databases: { main: { tables: { notes: {
@@ -18,27 +18,10 @@ afterAll(() => cluster.stop(), 60_000);
 const codeOf = (body: unknown): string | undefined =>
   (body as { data?: { cluster?: { code: string } } }).data?.cluster?.code;
 
-/** Runs a command of operators with the environment of the first node. */
-async function operate(...args: string[]): Promise<{ code: number; out: string; err: string }> {
-  const [node] = cluster.nodes;
-  const child = Bun.spawn([...platformCommand(), "cluster", ...args, "--config", node!.configFile], {
-    env: testEnvironment({ ...cluster.environment, NODE_URL: node!.nodeUrl }),
-    stdin: "ignore",
-    stdout: "pipe",
-    stderr: "pipe",
-  });
-  const [out, err, code] = await Promise.all([
-    new Response(child.stdout).text(),
-    new Response(child.stderr).text(),
-    child.exited,
-  ]);
-  return { code, out, err };
-}
-
 test("[CLU91] operators see the nodes, move what the owner owns, and take out a node that runs no more", async () => {
   const owner = await cluster.owner();
   const other = cluster.nodes.find((node) => node !== owner)!;
-  const status = await operate("status", "--json");
+  const status = await operate(cluster, "status", "--json");
   expect([status.code, status.err]).toEqual([0, ""]);
   const shown = JSON.parse(status.out);
   expect(shown.groups).toEqual([{ name: "core", owner: owner.nodeUrl, epoch: expect.any(Number) }]);
@@ -46,9 +29,9 @@ test("[CLU91] operators see the nodes, move what the owner owns, and take out a 
   expect(shown.nodes.every(({ live }: { live: boolean }) => live)).toBe(true);
   expect(shown.log.stopped).toBe(false);
 
-  const nowhere = await operate("move", "--to", "http://127.0.0.1:1");
+  const nowhere = await operate(cluster, "move", "--to", "http://127.0.0.1:1");
   expect([nowhere.code, nowhere.err.includes("no live node")]).toEqual([1, true]);
-  const moved = await operate("move", "--to", other.nodeUrl);
+  const moved = await operate(cluster, "move", "--to", other.nodeUrl);
   expect([moved.code, moved.err]).toEqual([0, ""]);
   expect((await clusterOf(other))["role"]).toBe("owner");
   await until("the former owner follows", async () => (await clusterOf(owner))["role"] === "follower");
@@ -57,19 +40,19 @@ test("[CLU91] operators see the nodes, move what the owner owns, and take out a 
   const { id } = written.body as { id: string };
   await until("the former owner has it", async () => (await owner.get(`${NOTES}/${id}`)).status === 200);
   await until("the former owner reads from its own files", () => readsItself(owner, NOTES));
-  expect((await operate("move", "--to", owner.nodeUrl)).code).toBe(0);
+  expect((await operate(cluster, "move", "--to", owner.nodeUrl)).code).toBe(0);
   await until("the other one does, too", () => readsItself(other, NOTES));
 
-  const live = await operate("leave", "--node", other.nodeUrl);
+  const live = await operate(cluster, "leave", "--node", other.nodeUrl);
   expect([live.code, live.err.includes("is live")]).toEqual([1, true]);
-  const lossless = await operate("accept-loss", "--at", "1");
+  const lossless = await operate(cluster, "accept-loss", "--at", "1");
   expect([lossless.code, lossless.err.includes("nothing is lost")]).toEqual([1, true]);
   const third = await cluster.add();
   await third.kill("SIGKILL");
   cluster.nodes.pop();
-  const left = await operate("leave", "--node", third.nodeUrl);
+  const left = await operate(cluster, "leave", "--node", third.nodeUrl);
   expect([left.code, left.err]).toEqual([0, ""]);
-  expect(JSON.parse((await operate("status", "--json")).out).nodes).toHaveLength(2);
+  expect(JSON.parse((await operate(cluster, "status", "--json")).out).nodes).toHaveLength(2);
 }, 120_000);
 
 test("[CLU93] an owner that is stopped for longer than its lease is followed, and then follows", async () => {

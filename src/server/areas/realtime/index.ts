@@ -67,9 +67,10 @@ export class RealtimeArea {
     const topics = new FanOut(clock, sockets.server);
     const feedName = (): string => deps.ids.secret(FEED_NAME_BYTES);
     const batchThreshold = config.batchThreshold ?? BATCH_THRESHOLD;
-    const startOf = (address: TableAddress): TableStart =>
-      tables.startOf(address) ?? { place: deps.engine.lastSeq, former: null };
+    const startOf = (address: TableAddress, about?: { isKept?: boolean }): TableStart =>
+      tables.startOf(address, about) ?? { place: deps.engine.lastSeq, former: null };
     const feeds = new Feeds({ clock, logger, topics, batchThreshold, startOf, onSent, feedName });
+    for (const address of tables.kept()) feeds.resume(address);
     const presence = new Presence({ clock, topics, ttlMs: config.presenceTtl ?? PRESENCE_TTL_MS, onSent });
     const broadcasts = new Broadcasts(topics, onSent);
     const rights = new Rights({ access: config.access ?? {}, tables, lookups, clock, logger });

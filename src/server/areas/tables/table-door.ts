@@ -29,10 +29,16 @@ export function createTableDoor(deps: {
       const found = deps.namespaces.get(namespace);
       return found?.tables.has(table) === true ? { isDynamic: found.kind === "dynamic" } : null;
     },
-    startOf({ namespace, table }) {
+    startOf({ namespace, table }, about) {
       const found = deps.namespaces.get(namespace);
-      return found?.kind === "static" && found.tables.has(table) ? found.file.startOf(table) : null;
+      return found?.kind === "static" && found.tables.has(table) ? found.file.startOf(table, about) : null;
     },
+    kept: () =>
+      [...deps.namespaces.values()].flatMap((found) =>
+        found.kind === "static"
+          ? found.keptTables.map((table) => ({ namespace: found.name, instanceId: null, table }))
+          : [],
+      ),
     isDynamic(namespace) {
       const found = deps.namespaces.get(namespace);
       return found === undefined ? null : found.kind === "dynamic";

@@ -1,6 +1,6 @@
-import type { Clock } from "../../../kernel/clock.ts";
+import { type Clock, pause } from "../../../kernel/clock.ts";
 import type { Place } from "../protocol/statements.ts";
-import { ALIVE_MS, FOLLOWERS_MAX, MESSAGES_WAITING_MAX } from "./limits.ts";
+import { ALIVE_MS, FOLLOWERS_MAX, LEAVING_HEARD_MAX_MS, LEAVING_LOOK_MS, MESSAGES_WAITING_MAX } from "./limits.ts";
 import { type OwnerMessage, textOf } from "./messages.ts";
 
 const encoder = new TextEncoder();
@@ -99,11 +99,16 @@ export class Followers {
     this.#send(number, { kind: "hold", id, isHeld });
   }
 
-  /** Says that nothing more is taken, and who is to take over (null: whoever can), and ends the connections. */
-  leave(to: string | null): void {
+  /**
+   * Says that nothing more is to come, and who is to take over (null: whoever can). Resolves when all have heard it, and have ended their
+   * connections; those that have not are ended after LEAVING_HEARD_MAX_MS.
+   */
+  async leave(to: string | null): Promise<void> {
     this.#isLeft = true;
     this.#cancelAlive();
     this.#tell({ kind: "leaving", to });
+    const givesUpAt = performance.now() + LEAVING_HEARD_MAX_MS;
+    while (this.#connected.size > 0 && performance.now() < givesUpAt) await pause(this.#clock, LEAVING_LOOK_MS);
     for (const follower of this.#connected.values()) follower.end();
     this.#connected.clear();
   }

@@ -3,8 +3,12 @@ import { SECOND_MS } from "../../../kernel/time/duration.ts";
 /** The interval at which an owner says that it is there, and the silence after which a follower gives its connection up. */
 export const ALIVE_MS = SECOND_MS;
 export const SILENT_MAX_MS = 4 * SECOND_MS;
+/** The time after which an owner takes a follower's sockets to be closed: one that hears nothing has given its connections up by then. */
+export const SOCKETS_TOLD_MAX_MS = SILENT_MAX_MS + ALIVE_MS;
 /** The time within which an owner that leaves answers what it has taken. */
 export const LEAVING_MAX_MS = 8 * SECOND_MS;
+/** The time that an owner that leaves waits for its followers to hear it. */
+export const LEAVING_HEARD_MAX_MS = 500;
 /** The interval of looks whether it has; also the time for requests that were on their way when it said so. */
 export const LEAVING_LOOK_MS = 20;
 /** The delay before a follower connects to an owner again. */

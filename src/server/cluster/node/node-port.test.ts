@@ -78,7 +78,7 @@ beforeEach(() => {
 });
 afterEach(async () => {
   for (const link of links.splice(0)) link.stop();
-  port.followers.leave(null);
+  await port.followers.leave(null);
   await inner.stop(true);
 });
 
@@ -187,7 +187,7 @@ test("[CLU81] an owner that leaves ends the connection, and answers what it has 
   const { link, forwarding } = await linked();
   const waiting = forwarding.forward(new Request("http://app.example/wait"), "203.0.113.9");
   await until("the request is there", () => reached.includes("/wait"));
-  port.followers.leave(null);
+  void port.followers.leave(null);
   await until("the follower has noticed", () => link.forwarding === null);
   goOn();
   expect((await waiting).status).toBe(200);

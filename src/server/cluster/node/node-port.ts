@@ -5,7 +5,7 @@ import { InnerServer } from "../../http/workers/inner-server.ts";
 import type { Place } from "../protocol/statements.ts";
 import type { NodeCredentials } from "./credentials.ts";
 import { Followers } from "./followers.ts";
-import { LEAVING_LOOK_MS } from "./limits.ts";
+import { LEAVING_LOOK_MS, SOCKETS_TOLD_MAX_MS } from "./limits.ts";
 import { FOLLOW_PATH } from "./messages.ts";
 
 export interface NodePortOptions {
@@ -26,6 +26,7 @@ export interface NodePortOptions {
 export class NodePort {
   readonly #options: NodePortOptions;
   #followers: Followers;
+  #inner: InnerServer | null = null;
   /** The node that is to take over when this one leaves; null: whoever can. */
   successor: string | null = null;
 
@@ -38,14 +39,20 @@ export class NodePort {
     return this.#followers;
   }
 
+  /** Resolves when followers have got everything that was sent to sockets that they hold, or have lost those. */
+  async socketsTold(): Promise<void> {
+    await this.#inner?.arrived(SOCKETS_TOLD_MAX_MS);
+  }
+
   /** Opens the port, for as long as this node is the owner. */
   readonly open: OpenInner = (serving) => {
     const followers = new Followers(this.#options);
     this.#followers = followers;
-    const { hostname, port, credentials, command } = this.#options;
+    const { hostname, port, credentials, command, clock } = this.#options;
     const { cert, key, ca, secret } = credentials;
     const inner: InnerServer = new InnerServer(
       {
+        clock,
         at: { hostname, port, tls: { cert, key, ca } },
         secret,
         hold: ({ worker, id }, isHeld) => followers.hold(worker, id, isHeld),
@@ -55,15 +62,16 @@ export class NodePort {
           return command(pathname, request) ?? new Response(null, { status: 404 });
         },
         stopped: async () => {
-          followers.leave(this.successor);
+          await followers.leave(this.successor);
           const givesUpAt = performance.now() + UNDER_WAY_MAX_MS;
           // Requests that were on their way when the followers were told still come.
-          do await pause(this.#options.clock, LEAVING_LOOK_MS);
+          do await pause(clock, LEAVING_LOOK_MS);
           while (inner.pendingRequests > 0 && performance.now() < givesUpAt);
         },
       },
       serving,
     );
+    this.#inner = inner;
     return inner;
   };
 }

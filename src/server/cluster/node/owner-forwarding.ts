@@ -1,6 +1,6 @@
 import { type Clock, pause } from "../../../kernel/clock.ts";
 import { clusterRefusal } from "../../../kernel/errors.ts";
-import type { Forwarding, Upstream } from "../../http/workers/forwarding.ts";
+import type { Forwarding, SocketLink, Upstream } from "../../http/workers/forwarding.ts";
 import { OWNER_WAIT_MS, RECONNECT_MS, WAITING_MAX } from "./limits.ts";
 import type { OwnerLink } from "./owner-link.ts";
 
@@ -44,6 +44,11 @@ export class OwnerForwarding {
   /** Opens a WebSocket for the request. Errors: as `forward`. */
   open(request: Request, peer: string): Promise<Upstream | Response> {
     return this.#carried(request, (forwarding) => forwarding.open(request, peer));
+  }
+
+  /** Opens the link on which this node holds WebSockets for the owner; null: there is none now. */
+  link(): SocketLink | null {
+    return this.#link.forwarding?.link() ?? null;
   }
 
   async #carried<T>(request: Request, carry: (forwarding: Forwarding) => Promise<T>): Promise<T> {

@@ -162,6 +162,7 @@ function configure(sqlite: Database, options: OpenOptions, ids: Ids): boolean {
   sqlite.run("PRAGMA foreign_keys = ON");
   sqlite.run("PRAGMA temp_store = MEMORY");
   sqlite.run(`PRAGMA cache_size = -${options.cacheKiB ?? CACHE_KIB}`);
+  for (const extension of options.extensions ?? []) sqlite.loadExtension(extension);
   return before?.journal_mode !== "wal";
 }
 
@@ -190,6 +191,7 @@ export class OpenFile implements OpenedFile {
   readonly #captured: CapturedFile | null;
   readonly #closeSync: () => void;
   readonly #newFileDescriptor: number | null;
+  readonly #extensions: readonly string[];
   readonly #dependencies: FileDependencies;
   #isWalNew: boolean;
   #readsUnderWay = 0;
@@ -201,6 +203,7 @@ export class OpenFile implements OpenedFile {
   constructor(path: string, options: OpenOptions, dependencies: FileDependencies) {
     this.path = path;
     this.#dependencies = dependencies;
+    this.#extensions = options.extensions ?? [];
     const opened = openSqlite(path, options, dependencies);
     const { sqlite, gate, newFileDescriptor, isWalNew } = opened;
     this.sqlite = sqlite;
@@ -209,14 +212,14 @@ export class OpenFile implements OpenedFile {
     this.#reads = new ReadTransaction(this.sqlite, this.#statements);
     this.#gate = gate;
     this.#counts = new RowCounts(this.sqlite, this.#statements, gate.number);
-    const { placesKey } = options;
+    const { places } = options;
     const { note: onFailure, written: onWritten } = new FileFailures((cause) => dependencies.onFailure(path, cause));
     const walState = createWalState(this.#statements, this.#reads);
     this.#captured = capturedFile(opened, { frameCount: () => walState().frames, onFailure });
     const sync = this.#captured?.noting(opened.sync, dependencies.capture?.durable) ?? opened.sync;
     this.#closeSync = () => sync.close();
     this.#places =
-      placesKey === undefined ? null : new TablePlaces(sqlite, { key: placesKey, gate, order: dependencies.order });
+      places === undefined ? null : new TablePlaces(sqlite, { ...places, gate, order: dependencies.order });
     const { audit } = dependencies;
     if (audit !== undefined) {
       this.#audit = new FileAudit(this.sqlite, this.#statements, { sink: audit, ids: dependencies.ids, commits: gate });
@@ -369,8 +372,8 @@ export class OpenFile implements OpenedFile {
     options: ReadOptions & Pick<LongRead<R>, "page" | "decode"> & Pick<ReadPageOptions<R>, "highlight" | "rank">,
   ): Promise<ReadResult<R>> {
     const { timeoutMs = READ_TIMEOUT_MS, caller = SERVER_CALLER, signal, page, decode } = options;
-    const { highlight = null, rank = null, library = null } = options;
-    const statement = { path: this.path, library, sql, params, page, highlight, rank };
+    const { highlight = null, rank = null } = options;
+    const statement = { path: this.path, extensions: this.#extensions, sql, params, page, highlight, rank };
     const read = { ...statement, timeoutMs, caller, signal, decode, file: this.sqlite };
     return this.readElsewhere((ended) => this.#dependencies.queries.query({ ...read, ended }));
   }
@@ -410,8 +413,8 @@ export class OpenFile implements OpenedFile {
     return this.#reads.isInWrite ? null : this.#counts.version(table);
   }
 
-  startOf(table: string): TableStart | null {
-    return this.#places?.start(table) ?? null;
+  startOf(...about: Parameters<TablePlaces["start"]>): TableStart | null {
+    return this.#places?.start(...about) ?? null;
   }
 
   /** Checkpoints the WAL and closes the connections of other processes, off the main thread, so that the close itself is short. */

@@ -25,7 +25,7 @@ afterEach(async () => {
 
 function open(placesKey = "key"): OpenedFile {
   return engine.open(path, {
-    placesKey,
+    places: { key: placesKey },
     migrate(sqlite, commits) {
       layOut(tablesLayout)(sqlite, commits);
       sqlite.run("CREATE TABLE IF NOT EXISTS items (id TEXT PRIMARY KEY) STRICT");

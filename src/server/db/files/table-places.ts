@@ -1,6 +1,6 @@
 import type { Database } from "bun:sqlite";
 import { readMeta, writeMeta } from "../meta.ts";
-import type { Change, TableStart } from "../types.ts";
+import type { Change, PlacesOptions, TableStart } from "../types.ts";
 import type { CommitGate, CommitOrder } from "../writer/commit-gate.ts";
 
 const META_KEY = "places";
@@ -25,8 +25,14 @@ export class TablePlaces {
   readonly #former: Map<string, number>;
   readonly #openedNumber: number;
   readonly #places = new Map<string, number>();
+  /** Tables whose log was begun for who may come back: their number is the one of before. */
+  readonly #untold = new Set<string>();
 
-  constructor(sqlite: Database, { key, gate, order }: { key: string; gate: CommitGate; order: CommitOrder }) {
+  /** `onKept` is called with the tables whose places are known from before. */
+  constructor(
+    sqlite: Database,
+    { key, onKept, gate, order }: PlacesOptions & { gate: CommitGate; order: CommitOrder },
+  ) {
     this.#sqlite = sqlite;
     this.#gate = gate;
     this.#order = order;
@@ -36,11 +42,15 @@ export class TablePlaces {
     const saved = JSON.parse(readMeta(sqlite, META_KEY) ?? "null") as SavedPlaces | null;
     const isValid = saved !== null && saved.key === key && saved.number === gate.number;
     this.#former = new Map(isValid ? Object.entries(saved.places) : []);
+    onKept?.([...this.#former.keys()]);
   }
 
-  start(table: string): TableStart {
-    const place = this.#order.lastAnnounced;
+  /** `isKept`: nobody is told of the log before it is begun again, without that. */
+  start(table: string, { isKept = false }: { isKept?: boolean } = {}): TableStart {
+    const begun = this.#untold.delete(table) ? this.#places.get(table) : undefined;
+    const place = begun ?? this.#order.lastAnnounced;
     this.#places.set(table, place);
+    if (isKept) this.#untold.add(table);
     return { place, former: this.#former.get(table) ?? null };
   }
 
@@ -58,8 +68,9 @@ export class TablePlaces {
 
   /** Writes the places, in the last commit before the file is closed. */
   save(): void {
-    const isSaved = this.#places.size === 0 && this.#gate.number === this.#openedNumber;
-    const places = Object.fromEntries([...this.#former, ...this.#places]);
+    const isSaved = this.#places.size === this.#untold.size && this.#gate.number === this.#openedNumber;
+    const told = [...this.#places].filter(([table]) => !this.#untold.has(table));
+    const places = Object.fromEntries([...this.#former, ...told]);
     if (isSaved || Object.keys(places).length === 0) return;
     try {
       this.#gate.transaction((number) => {

@@ -27,8 +27,7 @@ export type HighlightRequest = {
 export interface QueryRequest {
   op: "query";
   path: string;
-  /** Path of the library whose functions the statement needs; null: none. */
-  library: string | null;
+  extensions: readonly string[];
   sql: string;
   params: SentValues<SqlValue>;
   /** Bounds of a page; null: all rows, or an error when they are too large. */

@@ -147,6 +147,8 @@ export function createListener(options: {
       if (!isStopped) openWith(certificate);
     },
     refuse,
+    /** Resolves when the requests that it had begun before `refuse` are answered, and sockets were told what came of them. */
+    settled: (): Promise<void> => (answered ?? Promise.resolve()).then(sockets.quiet),
     /** Stops accepting connections, closes sockets with 1001, and resolves when requests in progress are answered. */
     async stop(): Promise<void> {
       refuse();

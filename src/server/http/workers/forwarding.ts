@@ -37,6 +37,16 @@ export interface Upstream {
   headers: Headers;
 }
 
+/** A link on which this process holds WebSockets for the main process. */
+export interface SocketLink {
+  socket: WebSocket;
+  /**
+   * Asks for a WebSocket that this process holds, under a number of the link. Returns the headers with which the client's is to be
+   * upgraded, or the answer where the main process has refused it. Errors: as `forward`.
+   */
+  ask(request: Request, peer: string, socket: number): Promise<Headers | Response>;
+}
+
 /** Passes requests on to the main process. */
 export type Forwarding = ReturnType<typeof createForwarding>;
 
@@ -61,6 +71,16 @@ export function createForwarding({ at, ...main }: MainProcess, ended?: AbortSign
     const { method } = request;
     const signal = ended === undefined ? request.signal : AbortSignal.any([request.signal, ended]);
     return send(pathOf(request.url), { method, headers, body: request.body, signal });
+  };
+
+  const ask: SocketLink["ask"] = async (request, peer, socket) => {
+    const headers = innerHeaders(request, { ...main, id: ++lastId, peer, socket });
+    const signal = ended === undefined ? request.signal : AbortSignal.any([request.signal, ended]);
+    const answer = await send(pathOf(request.url), { method: "GET", headers, signal });
+    const answered = new Headers(answer.headers);
+    if (!answered.has(INNER_HEADER)) return new Response(await answer.arrayBuffer(), answer);
+    answered.delete(INNER_HEADER);
+    return answered;
   };
 
   const addressOf = (path: string): string =>
@@ -91,24 +111,16 @@ export function createForwarding({ at, ...main }: MainProcess, ended?: AbortSign
       }
     },
     /** Opens the link on which this process holds WebSockets for the main process. */
-    link(): WebSocket {
+    link(): SocketLink {
       const headers = innerHeaders(new Request("http://main/"), { ...main, id: 0, peer: "" });
-      return new WebSocket(addressOf(LINK_PATH), {
+      const socket = new WebSocket(addressOf(LINK_PATH), {
         headers: Object.fromEntries(headers),
         ...("unix" in at ? {} : { tls: at.tls }),
       });
-    },
-    /**
-     * Asks for a WebSocket that this process holds, under a number of the link. Returns the headers with which the client's is to be
-     * upgraded, or the answer where the main process has refused it. Errors: as `forward`.
-     */
-    async ask(request: Request, peer: string, socket: number): Promise<Headers | Response> {
-      const headers = innerHeaders(request, { ...main, id: ++lastId, peer, socket });
-      const answer = await send(pathOf(request.url), { method: "GET", headers, signal: request.signal });
-      const answered = new Headers(answer.headers);
-      if (!answered.has(INNER_HEADER)) return new Response(await answer.arrayBuffer(), answer);
-      answered.delete(INNER_HEADER);
-      return answered;
+      const end = (): void => (socket.readyState === WebSocket.OPEN ? socket.terminate() : socket.close());
+      ended?.addEventListener("abort", end, { once: true });
+      socket.addEventListener("close", () => ended?.removeEventListener("abort", end), { once: true });
+      return { socket, ask };
     },
     /** Opens a WebSocket for the request. Returns the answer where the main process has refused it. Errors: as `forward`. */
     async open(request: Request, peer: string): Promise<Upstream | Response> {

@@ -1,5 +1,7 @@
 import type { Server } from "bun";
+import type { Clock } from "../../../kernel/clock.ts";
 import type { MaybePromise } from "../../../kernel/maybe-promise.ts";
+import { endsWithin } from "../../../kernel/time/stop.ts";
 import { FarSockets } from "../../sockets/far/far-sockets.ts";
 import { FRAME_HEAD_MAX } from "../../sockets/far/frames.ts";
 import type { OwnSocket, Receiver, SocketHandler, SocketServerOwner } from "../../sockets/socket-server.ts";
@@ -8,6 +10,7 @@ import { INNER_HEADER, type InnerRequest, readInner } from "./inner-request.ts";
 
 /** Options of the server that takes requests from workers, or from other nodes. */
 export interface InnerOptions {
+  clock: Clock;
   /** A Unix socket, in a directory that only this account can enter, or a port for whoever proves to be a node. */
   at: { unix: string } | { hostname: string; port: number; tls: { cert: string; key: string; ca: string } };
   secret: string;
@@ -21,13 +24,21 @@ export interface InnerOptions {
 
 /** Answers to upgrades that are kept until their worker asks for them. Workers ask at once. */
 const ANSWERS_MAX = 10_000;
+/** The time that a stop waits for a worker to get its last frames. */
+const LAST_FRAMES_MAX_MS = 500;
 /** Bytes that wait for a worker from which its link is ended, with the sockets that it holds. */
 const LINK_WAITING_MAX_BYTES = 64 * 1024 * 1024;
+
+/** The length of the number of a question whether everything has arrived, in the payload of a ping. */
+const QUESTION_LENGTH = 4;
 
 /** The end of a worker's link. */
 class Link implements SocketHandler {
   readonly sockets: FarSockets;
   #socket: OwnSocket | null = null;
+  #lastQuestion = 0;
+  /** Questions whether everything has arrived, by the numbers in their pings. */
+  readonly #questions = new Map<number, () => void>();
 
   constructor(parts: Omit<ConstructorParameters<typeof FarSockets>[0], "send">) {
     this.sockets = new FarSockets({ ...parts, send: (frame) => void this.#socket?.send(frame) });
@@ -41,9 +52,32 @@ class Link implements SocketHandler {
     this.sockets.receive(frame);
   }
 
+  /** Resolves when the worker has got everything that was sent before, or the link has ended. */
+  arrived(): Promise<void> {
+    const socket = this.#socket;
+    if (socket === null) return Promise.resolve();
+    return new Promise((resolve) => {
+      this.#lastQuestion = (this.#lastQuestion + 1) >>> 0;
+      this.#questions.set(this.#lastQuestion, resolve);
+      const number = Buffer.alloc(QUESTION_LENGTH);
+      number.writeUInt32LE(this.#lastQuestion);
+      socket.ping(number);
+    });
+  }
+
+  answered(number: Buffer): void {
+    if (number.byteLength !== QUESTION_LENGTH) return;
+    const question = number.readUInt32LE();
+    this.#questions.get(question)?.();
+    this.#questions.delete(question);
+  }
+
   end(): void {
     this.#socket?.terminate();
+    this.#socket = null;
     this.sockets.end();
+    for (const resolve of this.#questions.values()) resolve();
+    this.#questions.clear();
   }
 }
 
@@ -115,6 +149,16 @@ export class InnerServer implements Receiver {
     return true;
   }
 
+  /** Resolves when all who hold sockets have got everything that was sent to those; the link of one that has not, after this time, ends. */
+  async arrived(withinMs: number): Promise<void> {
+    const { clock } = this.#options;
+    const links = [...this.#links.values()];
+    const all = links.map(async (link) => {
+      if (!(await endsWithin(link.arrived(), withinMs, clock))) link.end();
+    });
+    await Promise.all(all);
+  }
+
   /** Requests that are not answered yet. */
   get pendingRequests(): number {
     return this.#server.pendingRequests;
@@ -125,8 +169,10 @@ export class InnerServer implements Receiver {
     return this.#server.publish(topic, message);
   }
 
-  stop(isAtOnce?: boolean): Promise<void> {
-    return this.#server.stop(isAtOnce);
+  async stop(isAtOnce?: boolean): Promise<void> {
+    // Sockets that are held have been closed, with a code that their clients are to get.
+    await this.arrived(LAST_FRAMES_MAX_MS);
+    await this.#server.stop(isAtOnce);
   }
 
   async #answer(request: Request, serve: (request: Request) => MaybePromise<Response>): Promise<Response> {
@@ -159,7 +205,8 @@ export class InnerServer implements Receiver {
         socket.data instanceof Link ? socket.data.end() : handlers.close(socket, code, reason),
       drain: (socket) => (socket.data instanceof Link ? undefined : handlers.drain(socket)),
       ping: (socket) => (socket.data instanceof Link ? undefined : handlers.ping(socket)),
-      pong: (socket, report) => (socket.data instanceof Link ? undefined : handlers.pong(socket, report)),
+      pong: (socket, report) =>
+        socket.data instanceof Link ? socket.data.answered(report) : handlers.pong(socket, report),
     };
   }
 

@@ -7,7 +7,7 @@ import { endsWithin } from "../../../kernel/time/stop.ts";
 import { CLOSE, IDLE_TIMEOUT_SECONDS as SOCKET_IDLE_SECONDS } from "../../sockets/limits.ts";
 import type { SocketHandler } from "../../sockets/socket-server.ts";
 import { HEADERS_MAX_BYTES, IDLE_TIMEOUT_SECONDS, REQUEST_MAX_BYTES } from "../limits.ts";
-import type { Forwarding } from "./forwarding.ts";
+import type { Forwarding, SocketLink } from "./forwarding.ts";
 import { HeldSockets } from "./held-sockets.ts";
 import { LocalServer, type LocalServing } from "./local-server.ts";
 import { Shedding } from "./shedding.ts";
@@ -26,8 +26,8 @@ export interface WorkerListenerOptions {
   host: string;
   port: number;
   forwarding: Pick<Forwarding, "forward" | "open">;
-  /** Holds WebSockets for the main process, on one link to it; null: they are relayed. */
-  holding: Pick<Forwarding, "link" | "ask"> | null;
+  /** Opens the link on which this process holds WebSockets for the main process; it returns null while there is nobody to link to. */
+  link: () => SocketLink | null;
   /** Answers a request; null: the main process is to. `peer` returns the address of the connection. */
   answer(request: Request, peer: () => string): MaybePromise<Response | null>;
   /** Answers when the main process does not. */
@@ -65,7 +65,7 @@ export function listenAsWorker(options: WorkerListenerOptions) {
   const passOn = (request: Request, server: Server<PortSocket>): Promise<Response> => {
     const peer = addressOf(server, request);
     if (!isUpgrade(request)) return forwarding.forward(request, peer);
-    return held === null || OF_ROUTES.test(request.url)
+    return OF_ROUTES.test(request.url)
       ? relay(forwarding, { request, server, peer })
       : hold(held, { request, server, peer });
   };
@@ -100,8 +100,8 @@ export function listenAsWorker(options: WorkerListenerOptions) {
   });
 
   const publish = (topic: string, message: string) => void server.publish(topic, message);
-  const { holding, clock } = options;
-  const held = holding === null ? null : new HeldSockets({ forwarding: holding, clock, publish });
+  const { link, clock } = options;
+  const held = new HeldSockets({ link, clock, publish });
 
   return {
     /** Ends this share of the connections with their next answers by this process: others have fewer. */
@@ -121,13 +121,15 @@ export function listenAsWorker(options: WorkerListenerOptions) {
       local = served;
       return served;
     },
+    /** Notes that the other end leaves: WebSockets that are held then get 1001. */
+    leave: (): void => held.leave(),
     /** Holds the connection of a request that is under way, or no longer. */
     hold: (request: Request, isHeld: boolean): void => server.timeout(request, isHeld ? 0 : IDLE_TIMEOUT_SECONDS),
     /** Accepts nothing more, and resolves when everything that was begun is answered; after UNDER_WAY_MAX_MS at the latest. */
     async stop(): Promise<void> {
       const answered = server.stop(false);
       await endsWithin(answered, UNDER_WAY_MAX_MS, options.clock);
-      held?.stop();
+      held.stop();
       await server.stop(true);
     },
   };
@@ -140,8 +142,8 @@ interface Upgrading {
 }
 
 async function hold(held: HeldSockets, { request, server, peer }: Upgrading): Promise<Response> {
-  const socket = await held.begin();
-  const headers = await held.ask(request, peer, socket.id).catch((cause: unknown) => {
+  const { socket, ask } = await held.begin();
+  const headers = await ask(request, peer, socket.id).catch((cause: unknown) => {
     socket.close(CLOSE.lost, "");
     throw cause;
   });

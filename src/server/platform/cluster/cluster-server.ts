@@ -1,5 +1,6 @@
 import { mkdirSync } from "node:fs";
 import { dirname } from "node:path";
+import type { AnswerGate } from "../../../kernel/answer-gate.ts";
 import { systemClock } from "../../../kernel/clock.ts";
 import { systemIds } from "../../../kernel/ids.ts";
 import type { Logger } from "../../../kernel/logger.ts";
@@ -137,7 +138,7 @@ export class ClusterServer {
         if (history === this.#member.history) this.#member.announced(place);
       },
       confirm: (position) => this.#member.confirm(position),
-      left: (to) => this.#succession.ownerLeaves(to),
+      left: (to) => this.#ownerLeaves(to),
       changed: () => this.#forwarding.changed(),
       hold: (request, isHeld) => this.#follower.hold(request, isHeld),
     });
@@ -370,9 +371,7 @@ export class ClusterServer {
       nowMs: () => performance.now(),
       onRevocation: (position) => this.#confirmations.hasten(position),
       onFailed: (cause) => {
-        // In an orderly end nothing is missing.
-        if (!this.#isMoving && !this.#isStopping)
-          logger.error("cluster: this node cannot go on as the owner", { cause });
+        logger.error("cluster: this node cannot go on as the owner", { cause });
         this.#member.release();
       },
     });
@@ -385,7 +384,7 @@ export class ClusterServer {
       logger,
       cluster: {
         capture: owner.capture,
-        gate: owner.gate,
+        gate: this.#gateOf(owner),
         store: this.#copies.begin(),
         node: {
           openInner: ({ serve, ...serving }) =>
@@ -399,6 +398,23 @@ export class ClusterServer {
     this.#platform = platform;
     await platform.listen({ ...this.#address, serve: this.#follower.serve });
     logger.info("cluster: this node answers as the owner", { afterMs: Math.round(performance.now() - startedAt) });
+  }
+
+  #ownerLeaves(to: string | null): void {
+    this.#follower.ownerLeaves();
+    this.#succession.ownerLeaves(to);
+  }
+
+  /** Returns an owner's gate, which also waits until followers have closed the sockets of those from whom something was taken. */
+  #gateOf({ gate }: ClusterOwner): AnswerGate {
+    return {
+      get position() {
+        return gate.position;
+      },
+      wait: () => gate.wait(),
+      lease: () => gate.lease(),
+      everywhere: () => gate.everywhere().then(() => this.#port.socketsTold()),
+    };
   }
 
   async #follow(platform: Platform): Promise<void> {
@@ -428,6 +444,7 @@ export class ClusterServer {
       this.#options.logger.error("cluster: the platform did not stop in order", { cause });
     });
     this.#copies.end();
+    this.#owner?.close();
     if (this.#member.isOwner) await this.#succession.release();
     this.#platform = null;
   }

@@ -68,7 +68,7 @@ export class FollowerServer {
       port,
       isShared: false,
       forwarding,
-      holding: null,
+      link: () => forwarding.link(),
       answer: (request, peer) => this.#answer(request, peer),
       failure: (cause, request) => http.failure(this.#refusal(cause, request), request),
       messageMaxBytes: Math.max(FRAME_MAX_BYTES, roomMessageMaxBytes(rooms)),
@@ -100,6 +100,11 @@ export class FollowerServer {
   /** Requests that were forwarded since this port is open. */
   get requests(): number {
     return this.#listener?.forwarded ?? 0;
+  }
+
+  /** Notes that the owner leaves, for whom WebSockets are held. */
+  ownerLeaves(): void {
+    this.#listener?.leave();
   }
 
   hold(request: Request, isHeld: boolean): void {
@@ -172,7 +177,9 @@ export class FollowerServer {
   }
 
   /** Says why a read is not answered: nobody has it, or this node may not show what it has. */
-  #refusal(cause: unknown, { method }: Request): unknown {
+  #refusal(thrown: unknown, { method }: Request): unknown {
+    // Whatever else fails is a link to an owner that has gone.
+    const cause = thrown instanceof AppError ? thrown : clusterRefusal("no_owner", thrown);
     const isNobody = cause instanceof AppError && cause.data?.["cluster"]?.code === "no_owner";
     const isStale = isNobody && method === "GET" && !this.#options.shown.mayAnswer();
     return isStale ? clusterRefusal("stale", cause) : cause;

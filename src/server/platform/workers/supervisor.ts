@@ -90,6 +90,7 @@ export class Workers {
   readonly openInner = (serving: ConstructorParameters<typeof InnerServer>[1]): InnerServer =>
     new InnerServer(
       {
+        clock: this.#options.clock,
         at: { unix: this.#socket },
         secret: this.#secret,
         hold: ({ worker, id }, isHeld) => this.#send(worker, { kind: "hold", id, isHeld }),

@@ -38,7 +38,7 @@ export async function runWorker(
     ...order,
     clock,
     forwarding,
-    holding: forwarding,
+    link: forwarding.link,
     isShared: true,
     answer,
     failure: unanswered,

@@ -3,7 +3,7 @@ import { type Random, random } from "../../../../tests/support/random.ts";
 import { CLOSE, RELAY_BUFFER_BYTES, RELAY_REPORT_BYTES } from "../limits.ts";
 import type { Socket, SocketHandler } from "../socket-server.ts";
 import { FarSockets } from "./far-sockets.ts";
-import { type HeldSocket, type NearSocket, NearSockets } from "./near-sockets.ts";
+import { type HeldSocket, type NearSocket, NearSockets, UNREACHABLE } from "./near-sockets.ts";
 
 // Two processes hold sockets for a third one. A seeded loop sends, publishes, subscribes and closes there, lets clients send and leave,
 // and passes single frames on in between, so that each link is behind by as much as chance has it. A client has to get what it would
@@ -241,7 +241,7 @@ function history(seed: number, mistakes: Mistakes): string | null {
   const isLost = chance.below(4) === 0;
   while (holders.some(({ pass }) => pass(true) || pass(false)));
   if (isLost) {
-    holders[0]?.near.lost();
+    holders[0]?.near.lost(CLOSE.tryLater, UNREACHABLE);
     if (mistakes.staysOpen !== true) holders[0]?.far.end();
   }
   while (holders.some(({ pass }) => pass(true) || pass(false)));

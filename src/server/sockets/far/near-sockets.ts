@@ -2,6 +2,9 @@ import { CLOSE, RELAY_REPORT_BYTES } from "../limits.ts";
 import { NO_CODE, type SendFrame } from "./far-sockets.ts";
 import { binaryFrame, NUMBER_BYTES, readFrame, TO_FAR, TO_NEAR, textFrame, wordOf } from "./frames.ts";
 
+/** The reason with which sockets are closed when their link ends. */
+export const UNREACHABLE = "The server cannot be reached";
+
 /** A client's WebSocket at this process: Bun's, or one that a model has. */
 export interface HeldSocket {
   send(message: string | Uint8Array): unknown;
@@ -27,13 +30,14 @@ export class NearSockets {
   readonly #publish: (topic: string, message: string) => void;
   #send: SendFrame | null = null;
   #lastId = 0;
+  #links = 0;
 
   /** Handlers of frames about one socket, by their kinds. */
   readonly #take: Readonly<Record<string, (frame: { socket: NearSocket; held: HeldSocket; rest: string }) => void>> = {
     [TO_NEAR.send]: ({ held, rest }) => void held.send(rest),
     [TO_NEAR.subscribe]: ({ socket, held, rest }) => this.#subscribe(socket, held, rest),
     [TO_NEAR.unsubscribe]: ({ socket, held, rest }) => {
-      held.unsubscribe(rest);
+      held.unsubscribe(this.#topicOf(rest));
       this.#leave(socket, rest);
     },
     [TO_NEAR.close]: ({ held, rest }) => {
@@ -54,15 +58,16 @@ export class NearSockets {
   /** Begins to pass frames on, over a new link. */
   connected(send: SendFrame): void {
     this.#send = send;
+    this.#links += 1;
   }
 
-  /** Closes all sockets: the link has ended. */
-  lost(): void {
+  /** Closes all sockets: the link has ended, or is to end. */
+  lost(code: number, reason: string): void {
     this.#send = null;
     const sockets = [...this.#sockets.values()];
     this.#sockets.clear();
     this.#topics.clear();
-    for (const socket of sockets) socket.lost();
+    for (const socket of sockets) socket.lost(code, reason);
   }
 
   /** Begins a socket that is not open yet. null: there is no link. */
@@ -101,8 +106,8 @@ export class NearSockets {
   #publishTo(except: number, rest: string): void {
     const { word: name, more: message } = wordOf(rest);
     const excepted = except === 0 ? null : (this.#sockets.get(except)?.held ?? null);
-    if (excepted === null) this.#publish(name, message);
-    else excepted.publish(name, message);
+    if (excepted === null) this.#publish(this.#topicOf(name), message);
+    else excepted.publish(this.#topicOf(name), message);
     const topic = this.#topics.get(name);
     if (topic === undefined) return;
     topic.bytes += message.length;
@@ -111,8 +116,13 @@ export class NearSockets {
     for (const { held, report } of topic.members) if (held !== null) report(held);
   }
 
+  /** Returns a topic's name at this port: others of the same name are of another link, or of a server of this process. */
+  #topicOf(name: string): string {
+    return `${this.#links} ${name}`;
+  }
+
   #subscribe(socket: NearSocket, held: HeldSocket, name: string): void {
-    held.subscribe(name);
+    held.subscribe(this.#topicOf(name));
     socket.topics.add(name);
     const topic = this.#topics.get(name);
     if (topic === undefined) this.#topics.set(name, { members: new Set([socket]), bytes: 0 });
@@ -150,7 +160,7 @@ export class NearSocket {
 
   attach(held: HeldSocket): void {
     if (this.#isEnded) {
-      held.close(CLOSE.tryLater, "The server cannot be reached");
+      held.close(CLOSE.tryLater, UNREACHABLE);
       return;
     }
     this.held = held;
@@ -192,10 +202,10 @@ export class NearSocket {
   }
 
   /** Closes the client's connection: nobody decides about it any more. */
-  lost(): void {
+  lost(code: number, reason: string): void {
     const { held } = this;
     this.#isEnded = true;
     this.held = null;
-    held?.close(CLOSE.tryLater, "The server cannot be reached");
+    held?.close(code, reason);
   }
 }

@@ -44,7 +44,7 @@ interface FeedsDeps {
   topics: FanOut;
   batchThreshold: number;
   /** Returns where the log of a table begins: all changes up to that place have been published, and none with a higher one. */
-  startOf(address: TableAddress): TableStart;
+  startOf(address: TableAddress, about?: { isKept?: boolean }): TableStart;
   /** Called with the number of changes sent on a channel with subscribers. */
   onSent(channel: string, changes: number): void;
   /** Returns a name that reveals nothing about other feeds. */
@@ -58,6 +58,8 @@ export class Feeds {
   readonly #namespaces = new Map<string, NamespaceFeeds>();
   /** Feeds without subscriptions, longest idle first. */
   readonly #idle = new Map<Feed, Millis>();
+  /** Feeds that were begun for clients that may come back, of which nobody has been told yet. */
+  readonly #resumed = new Set<Feed>();
   #groupCount = 0;
   #cancelSweep: () => void;
 
@@ -124,6 +126,7 @@ export class Feeds {
   ): { feed: Feed; audience: Audience } {
     const { topics, batchThreshold, feedName } = this.#deps;
     const feed = this.#feedOf(channel.address);
+    if (this.#resumed.delete(feed)) this.#deps.startOf(channel.address);
     const audiences = audiencesOf(feed, channel);
     let audience = audiences.get(key);
     if (audience === undefined) {
@@ -134,6 +137,13 @@ export class Feeds {
     audience.holders++;
     feed.holders++;
     return { feed, audience };
+  }
+
+  /** Keeps the changes of a table from now on, for clients that come back. */
+  resume(address: TableAddress): void {
+    const feed = this.#feedOf(address, { isKept: true });
+    this.#idle.set(feed, this.#deps.clock.now());
+    this.#resumed.add(feed);
   }
 
   release(feed: Feed, channel: AudienceChannel, audience: Audience): void {
@@ -171,7 +181,7 @@ export class Feeds {
     this.#delivery.stop();
   }
 
-  #feedOf(address: TableAddress): Feed {
+  #feedOf(address: TableAddress, about?: { isKept?: boolean }): Feed {
     const instance = address.instanceId ?? "";
     const namespace = this.#namespaces.get(address.namespace) ?? { log: new NamespaceLog(), instances: new Map() };
     this.#namespaces.set(address.namespace, namespace);
@@ -182,7 +192,7 @@ export class Feeds {
       this.#idle.delete(known);
       return known;
     }
-    const log = new TableLog(address, this.#deps.startOf(address));
+    const log = new TableLog(address, this.#deps.startOf(address, about));
     const feed: Feed = { log, audiences: new Map(), documents: new Map(), holders: 0 };
     tables.set(address.table, feed);
     return feed;
@@ -191,6 +201,7 @@ export class Feeds {
   #forget(feed: Feed): void {
     const { namespace, instanceId, table } = feed.log.address;
     this.#idle.delete(feed);
+    this.#resumed.delete(feed);
     const instances = this.#namespaces.get(namespace)?.instances;
     const tables = instances?.get(instanceId ?? "");
     tables?.delete(table);

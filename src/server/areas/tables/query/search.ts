@@ -28,7 +28,6 @@ import { isJsonText, type TableModel } from "../model/model.ts";
 import type { ReadRequest, SearchValues } from "../model/requests.ts";
 import type { Table } from "../records/namespaces.ts";
 import { withOwnAddress } from "../records/users-view.ts";
-import type { Grant } from "../rules/access.ts";
 import { limitOf, parseFields, parseFilters, pick } from "./list-query.ts";
 import { mayTakeLong } from "./matches.ts";
 import { preparedOf } from "./prepared-reads.ts";
@@ -36,14 +35,7 @@ import { notByRecord, type Reads, type Source } from "./reads.ts";
 import { foundSql, pageSql, planSearch } from "./search-plan.ts";
 import { rankedPageSql, rankRequest } from "./search-rank.ts";
 
-/** Searches by words and by meaning, with the rights of the caller's grant. */
-export type HybridSearch = (
-  asked: ReadRequest<SearchValues>,
-  source: Source,
-  parsed: { query: SearchValues; granted: Grant },
-) => Promise<ListResult>;
-
-export function createSearch(deps: { reads: Reads; expanding: Expanding; hybrid: HybridSearch }) {
+export function createSearch(deps: { reads: Reads; expanding: Expanding }) {
   return {
     /** Searches the table. Errors: 400 without `q` or without full-text search, 413 for a page that is too large. [TB41] */
     async search(asked: ReadRequest<SearchValues>, source: Source): Promise<ListResult> {
@@ -53,7 +45,6 @@ export function createSearch(deps: { reads: Reads; expanding: Expanding; hybrid:
       const { table, file } = source;
       const { model } = table;
       const query = asked.query();
-      if (query.mode === "hybrid") return deps.hybrid(asked, source, { query, granted });
       const plan = planSearch(model, query, textPlaces(model));
       const limit = limitOf(query);
       const offset = searchOffset(query, limit);
@@ -130,7 +121,7 @@ async function longHits(
   throw tooLarge(`The page holds more than ${SEARCH_PAGE_BYTES_MAX} bytes; request fewer records with a lower limit`);
 }
 
-export function boundsOf(model: TableModel): PageBounds {
+function boundsOf(model: TableModel): PageBounds {
   const names = [...model.columns.map(({ name }) => name), ...(model.fts?.fields ?? []), "highlights"];
   return {
     bytesMax: SEARCH_PAGE_BYTES_MAX,
@@ -146,10 +137,10 @@ const hitOf = (model: TableModel, { codec }: Table["store"], [total, ...values]:
 });
 
 /** Returns the index of each searched text in a row of `pageSql`. */
-export const textPlaces = (model: TableModel): number[] =>
+const textPlaces = (model: TableModel): number[] =>
   (model.fts?.fields ?? []).map((field) => 1 + model.columns.findIndex(({ name }) => name === field));
 
-export function highlightsOf(model: TableModel, marked: readonly unknown[]): Record<string, string> {
+function highlightsOf(model: TableModel, marked: readonly unknown[]): Record<string, string> {
   const highlights: Record<string, string> = {};
   for (const [index, field] of (model.fts?.fields ?? []).entries()) {
     const text = marked[index];
@@ -159,10 +150,10 @@ export function highlightsOf(model: TableModel, marked: readonly unknown[]): Rec
 }
 
 /** Returns the order of the matches that are not ranked, and by which the ranked ones are chosen. */
-export const newestFirst = (model: TableModel): Sort =>
+const newestFirst = (model: TableModel): Sort =>
   parseSort(model, model.hasCreatedAt ? "createdAt:desc,id:desc" : "id:desc");
 
-export function searchOffset({ page, offset }: SearchValues, limit: number): number {
+function searchOffset({ page, offset }: SearchValues, limit: number): number {
   if (page === undefined) return offset ?? 0;
   if (offset !== undefined) throw badField("page", "invalid_value", "page and offset cannot be used together");
   return (page - 1) * limit;

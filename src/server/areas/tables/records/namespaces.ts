@@ -1,6 +1,6 @@
 import type { Database } from "bun:sqlite";
 import { existsSync, mkdirSync, readdirSync } from "node:fs";
-import { basename, join } from "node:path";
+import { join } from "node:path";
 import { LRUCache } from "lru-cache";
 import type { Ids } from "../../../../kernel/ids.ts";
 import type { Logger } from "../../../../kernel/logger.ts";
@@ -70,7 +70,10 @@ export type Namespace = {
   name: string;
   config: NamespaceConfig;
   tables: ReadonlyMap<string, Table>;
-} & ({ kind: "static"; file: DatabaseFile } | { kind: "dynamic"; instances: InstanceFiles });
+} & (
+  | { kind: "static"; file: DatabaseFile; keptTables: readonly string[] }
+  | { kind: "dynamic"; instances: InstanceFiles }
+);
 
 /** Returns the file of a static namespace once it can be read: one of 0.2 is rewritten first. Errors: 503. [TB685] */
 export const readable = ({ file }: { file: DatabaseFile }): MaybePromise<DatabaseFile> =>
@@ -118,8 +121,6 @@ export function openNamespaces(deps: {
   accounts: () => Iterable<AccountMembers>;
   /** Called with an opened file of an instance that refers to other files, as `InstanceFilesOptions.catchUp`. Absent: not at all. */
   catchUp?: (namespace: string, file: DatabaseFile) => Promise<void> | undefined;
-  /** Called with an opened file of an instance whose records get vectors, before others use it. */
-  onOpened?: (address: { namespace: string; instanceId: string }, file: DatabaseFile) => void;
 }): ReadonlyMap<string, Namespace> {
   const namespaces = new Map<string, Namespace>();
   const counted = countedNamespaces(deps.systemFile);
@@ -142,11 +143,6 @@ export function openNamespaces(deps: {
       const directory = join(deps.directory, name);
       const { perInstance, instancesPerUser } = config.quota ?? {};
       const isFar = [...models.values()].some(({ far }) => far.length > 0);
-      const isEmbedded = [...models.values()].some(({ embed }) => embed !== null);
-      const opened = (file: DatabaseFile) => {
-        if (isEmbedded) deps.onOpened?.({ namespace: name, instanceId: basename(file.path, ENDING) }, file);
-        return isFar ? deps.catchUp?.(name, file) : undefined;
-      };
       const isCounted = instancesPerUser !== undefined || counted.has(name);
       const creators = () =>
         createCreators({
@@ -167,7 +163,7 @@ export function openNamespaces(deps: {
         onReplace: (instanceId) => deps.onReplace({ namespace: name, instanceId }),
         onCommit: (instanceId, groups) => deps.onCommit({ namespace: name, instanceId }, groups),
         outbox: outboxOf,
-        catchUp: isFar || isEmbedded ? opened : undefined,
+        catchUp: isFar ? (file) => deps.catchUp?.(name, file) : undefined,
         onFormer: (instanceId, former) => logFormer(deps.logger, former, instanceId),
         onUnfit: (instanceId, cause) =>
           deps.logger.error(`databases.${name}: an instance does not fit what is declared: its requests are 503`, {
@@ -177,6 +173,7 @@ export function openNamespaces(deps: {
       });
       namespaces.set(name, { name, config, tables, kind: "dynamic", instances });
     } else {
+      const keptTables: string[] = [];
       const file = openUpgraded(deps.engine, join(deps.directory, `${name}.db`), {
         declaration: { tables: declared, options: { namespace: name } },
         ...firstOf(models, deps.accounts),
@@ -188,9 +185,9 @@ export function openNamespaces(deps: {
         onChange: (groups, seqs) => deps.onChange({ namespace: name, instanceId: null }, groups, seqs),
         onCommit: (groups) => deps.onCommit({ namespace: name, instanceId: null }, groups),
         outbox: outboxOf(null),
-        placesKey: deps.viewsKey,
+        places: { key: deps.viewsKey, onKept: (names) => void keptTables.push(...names) },
       });
-      namespaces.set(name, { name, config, tables, kind: "static", file });
+      namespaces.set(name, { name, config, tables, kind: "static", file, keptTables });
     }
   }
   return namespaces;

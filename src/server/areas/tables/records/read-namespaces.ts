@@ -28,7 +28,10 @@ export function readNamespaces(deps: {
     const fileOf = (id: string) => deps.instance(name, id, join(deps.directory, name, `${id}.db`));
     if (config.instance === true)
       namespaces.set(name, { ...namespace, kind: "dynamic", instances: lentInstances(fileOf, deps) });
-    else namespaces.set(name, { ...namespace, kind: "static", file: deps.open(join(deps.directory, `${name}.db`)) });
+    else {
+      const file = deps.open(join(deps.directory, `${name}.db`));
+      namespaces.set(name, { ...namespace, kind: "static", file, keptTables: [] });
+    }
   }
   return namespaces;
 }
