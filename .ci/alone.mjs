@@ -67,7 +67,9 @@ async function withServer(work) {
     throw error;
   }
   child.kill("SIGTERM");
-  assert.equal(await ended, 0, "SIGTERM must end it with 0");
+  // Windows has no such signal: the process is ended at once.
+  const expected = process.platform === "win32" ? "SIGTERM" : 0;
+  assert.equal(await ended, expected, "SIGTERM must end it with 0");
 }
 
 try {

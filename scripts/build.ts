@@ -1,17 +1,18 @@
-import { createReadStream, createWriteStream, statSync } from "node:fs";
+import { createReadStream, createWriteStream, existsSync, statSync } from "node:fs";
 import { basename, relative, resolve } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { parseArgs } from "node:util";
 import { constants, createZstdCompress, zstdCompressSync } from "node:zlib";
 import type { BunPlugin } from "bun";
 import { guideOf } from "../src/server/areas/site/guide/source.ts";
+import { ownTarget, runtimeFile, TARGETS } from "../src/server/cli/product/targets.ts";
 import { PARTS } from "./client/build.ts";
 import { queryTexts } from "./query-texts.ts";
 import { packedSwaggerUi } from "./swagger-ui.ts";
 
 // `npm run build`: the whole program as one executable, dist/platform. `--target bun-linux-arm64` builds for another
-// system, `--outfile FILE` to another path, `--no-bytecode` without the parsed form of the sources, which shortens the start,
-// `--zst` a compressed copy beside it, for a release.
+// system, with its parts from `--packages DIR`, a folder like node_modules; `--outfile FILE` to another path, `--no-bytecode`
+// without the parsed form of the sources, which shortens the start, `--zst` a compressed copy beside it.
 
 const root = resolve(import.meta.dir, "..");
 const BYTES_PER_MIB = 1024 * 1024;
@@ -26,6 +27,7 @@ const { values } = parseArgs({
   options: {
     outfile: { type: "string", default: resolve(root, "dist/platform") },
     target: { type: "string" },
+    packages: { type: "string", default: resolve(root, "node_modules") },
     bytecode: { type: "boolean", default: true },
     zst: { type: "boolean", default: false },
   },
@@ -40,6 +42,8 @@ for (const path of [...new Bun.Glob("src/**/*-job.ts").scanSync({ cwd: root })].
     format: "cjs",
     minify: true,
     external: ["platform:*"],
+    // This form has the path of the source as a text, which would differ by the directory of the build.
+    define: { "import.meta.url": '"file:///"' },
   });
   const text = await bundle.outputs[0]?.text();
   if (text === undefined) throw new Error(`${path} gave no bundle`);
@@ -105,6 +109,12 @@ const bundled = await Bun.build({ ...common, plugins: [queryTexts, uncalled, pac
 const chunks = await Promise.all(bundled.outputs.map(async (chunk) => [basename(chunk.path), await chunk.text()]));
 const program = Buffer.from(JSON.stringify(Object.fromEntries(chunks)));
 
+/** The target that the machine is not, with the parts that `--packages` has for it; undefined for this machine. */
+const other = Object.entries(TARGETS).find(([name]) => name === values.target && name !== ownTarget())?.[1];
+const packages = resolve(values.packages);
+const library = other === undefined ? undefined : Bun.file(resolve(packages, other.sqliteVec));
+const runtime = other === undefined ? "" : resolve(packages, other.runtime, runtimeFile(other.platform));
+
 /** The modules that the program imports as `platform:…`: files that exist only in the executable. */
 const embedded: Readonly<Record<string, Uint8Array>> = {
   "platform:program": zstd(program),
@@ -114,6 +124,9 @@ const embedded: Readonly<Record<string, Uint8Array>> = {
   "platform:guide": zstd(Buffer.from(JSON.stringify([...guideOf(resolve(root, "docs"))]))),
   "platform:swagger-ui": await packedSwaggerUi(),
   "platform:argon2": await argon2For(values.target),
+  ...(library !== undefined && (await library.exists())
+    ? { [`platform:${other?.sqliteVec}`]: await library.bytes() }
+    : {}),
 };
 
 const embeddedFiles: BunPlugin = {
@@ -123,6 +136,11 @@ const embeddedFiles: BunPlugin = {
       path: path.slice("platform:".length),
       namespace: "embedded",
     }));
+    // Another system's executable has the library of that system alone.
+    if (library !== undefined)
+      build.onResolve({ filter: /^sqlite-vec-[\w-]+\/vec0\./ }, ({ path }) =>
+        path === other?.sqliteVec ? { path, namespace: "embedded" } : { path, external: true },
+      );
     build.onLoad({ filter: /./, namespace: "embedded" }, ({ path }) => ({
       loader: "file",
       contents: embedded[`platform:${path}`] ?? "",
@@ -134,7 +152,7 @@ const embeddedFiles: BunPlugin = {
 async function argon2For(target: string | undefined): Promise<Uint8Array> {
   const [, system = process.platform, arch = process.arch] = target?.split("-") ?? [];
   const name = `argon2.${system}-${arch}-gnu.node`;
-  const file = Bun.file(resolve(root, `node_modules/@node-rs/argon2-${system}-${arch}-gnu`, name));
+  const file = Bun.file(resolve(packages, `@node-rs/argon2-${system}-${arch}-gnu`, name));
   const isMusl = target?.includes("musl") === true;
   return !isMusl && (await file.exists()) ? file.bytes() : new Uint8Array();
 }
@@ -156,6 +174,7 @@ async function compile(file: string, target: string | undefined): Promise<void> 
       jitPolicy: START_JIT_POLICY,
       // Bun validates the name, and lists the valid ones.
       ...(target === undefined ? {} : { target: target as Bun.Build.CompileTarget }),
+      ...(existsSync(runtime) ? { executablePath: runtime } : {}),
     },
     format: "esm",
     bytecode: values.bytecode,

@@ -35,7 +35,7 @@ The source of a package is published under its name and version in the npm regis
 `;
 
 /** Returns the folders of the packages in the bundle, by name. */
-async function bundledPackages(): Promise<string[]> {
+export async function bundledPackages(): Promise<string[]> {
   const programs = [...new Bun.Glob("src/**/*-job.ts").scanSync({ cwd: ROOT })];
   const client = await bundleClient(Object.values(PACKAGE_ENTRIES), { root: SOURCES, minify: false });
   const dashboard = await bundleDashboard();

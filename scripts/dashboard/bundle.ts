@@ -34,7 +34,8 @@ export async function buildDashboard({ isShort = false }: { isShort?: boolean } 
   const styles: string[] = [];
   const scripts: string[] = [];
   let script = "";
-  for (const output of outputs) {
+  // The bundler returns stylesheets in another order each time.
+  for (const output of outputs.toSorted((one, other) => (one.path < other.path ? -1 : 1))) {
     if (output.path.endsWith(".css")) {
       const css = await output.text();
       // The app's stylesheet comes first: pages depend on it.

@@ -42,3 +42,6 @@ export function ownTarget(): Target | null {
   const isOwn = (name: Target) => TARGETS[name].platform === process.platform && TARGETS[name].arch === process.arch;
   return names.find(isOwn) ?? null;
 }
+
+/** Returns the path of Bun in its package for a system. */
+export const runtimeFile = (platform: string): string => (platform === "win32" ? "bin/bun.exe" : "bin/bun");
