@@ -13,7 +13,7 @@ import { billOfMaterials } from "./release/sbom.ts";
 
 // `npm run release` writes dist/release: an archive of the executable for each system, the npm package, a bill of materials, a
 // Containerfile, and SHA256SUMS of them all. Two runs of one commit write the same bytes. `-- --target bun-linux-arm64` makes the
-// archives of some systems, `--out DIR` another folder.
+// archives of some systems, `--out DIR` another folder, `--executable FILE` takes this system's executable as it is built.
 
 const ROOT = resolve(import.meta.dir, "..");
 
@@ -22,6 +22,7 @@ const { values } = parseArgs({
   options: {
     target: { type: "string", multiple: true, default: Object.keys(TARGETS) },
     out: { type: "string", default: join(ROOT, "dist/release") },
+    executable: { type: "string" },
   },
 });
 
@@ -46,6 +47,7 @@ function librariesOf(target: Target): string[] {
 async function executableFor(target: Target, directory: string): Promise<Uint8Array> {
   const { platform, runtime } = TARGETS[target];
   const isOwn = target === ownTarget();
+  if (isOwn && values.executable !== undefined) return readFileSync(values.executable);
   const packages = isOwn ? join(ROOT, "node_modules") : join(directory, "packages", target);
   if (!isOwn) await placeFiles([`${runtime}/${runtimeFile(platform)}`, ...librariesOf(target)], packages);
   const outfile = join(directory, platform === "win32" ? `${target}.exe` : target);
@@ -74,7 +76,9 @@ async function archiveOf(target: Target, executable: Uint8Array): Promise<[name:
 }
 
 function output(command: string, ...args: string[]): string {
-  const { status, stdout, stderr } = spawnSync(command, args, { cwd: ROOT, encoding: "utf8" });
+  // The bundler takes the variable for its own, before any option.
+  const env = { ...process.env, NODE_ENV: "production" };
+  const { status, stdout, stderr } = spawnSync(command, args, { cwd: ROOT, encoding: "utf8", env });
   if (status !== 0) throw new Error(`${command} ${args.join(" ")} ended with ${status}: ${stderr}`);
   return stdout.trim();
 }
