@@ -26,11 +26,9 @@ function run(command: string, args: readonly string[], cwd: string): string {
 /** Returns a validator of bills of materials, by the published schemas. */
 function billValidator(): (bill: unknown) => string {
   const schema = (name: string): object => JSON.parse(readFileSync(join(root, SCHEMAS, name), "utf8")) as object;
-  const ajv = new Ajv({
-    strict: false,
-    validateFormats: false,
-    schemas: [schema("spdx.SNAPSHOT.schema.json"), schema("jsf-0.82.SNAPSHOT.schema.json")],
-  });
+  const ajv = new Ajv({ strict: false, validateFormats: false });
+  for (const name of ["spdx.SNAPSHOT.schema.json", "jsf-0.82.SNAPSHOT.schema.json"])
+    ajv.addSchema({ ...schema(name), $id: `http://cyclonedx.org/schema/${name}` });
   const validate = ajv.compile(schema("bom-1.6.SNAPSHOT.schema.json"));
   return (bill) => (validate(bill) ? "" : ajv.errorsText(validate.errors));
 }
