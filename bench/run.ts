@@ -6,6 +6,7 @@ import { keyValue, realtime, rooms, vectors } from "./sections/areas.ts";
 import { authentication } from "./sections/auth.ts";
 import { backups } from "./sections/backup.ts";
 import { client } from "./sections/client.ts";
+import { cluster } from "./sections/cluster.ts";
 import { continuous } from "./sections/continuous.ts";
 import { dashboard } from "./sections/dashboard.ts";
 import { functions } from "./sections/functions.ts";
@@ -57,6 +58,7 @@ const SECTIONS: readonly Section[] = [
   analytics,
   backups,
   continuous,
+  cluster,
   client,
   dashboard,
   stalls,

@@ -2,6 +2,7 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 
 export const SERVICE_KEY = "bench-service-key-0123456789abcdefghijklmnop";
+export const JWT_SECRET = "bench-jwt-secret-0123456789-abcdefghijklmnop";
 const START_TIMEOUT_MS = 20_000;
 const FLOOR = resolve(import.meta.dir, "../floor.ts");
 
@@ -14,7 +15,12 @@ export interface Running {
 
 /** Starts a server, and waits for its line `… listening on http://…`. */
 async function startServer(command: readonly string[], cwd: string): Promise<Running> {
-  const env = { ...process.env, NODE_ENV: "production", PLATFORM_SERVICE_KEY: SERVICE_KEY };
+  const env = {
+    ...process.env,
+    NODE_ENV: "production",
+    PLATFORM_SERVICE_KEY: SERVICE_KEY,
+    PLATFORM_JWT_SECRET: JWT_SECRET,
+  };
   const child = Bun.spawn([...command], { cwd, env, stdin: "ignore", stdout: "pipe", stderr: "inherit" });
   const timer = setTimeout(() => child.kill("SIGKILL"), START_TIMEOUT_MS);
   const decoder = new TextDecoder();

@@ -145,6 +145,8 @@ test(
     }
     expect((await cluster.owner()).epoch).toBeGreaterThanOrEqual(epoch + 2);
     expectNoDoubt(load, before);
+    // Nothing is fetched anew.
+    for (const { stderr } of cluster.nodes) expect(stderr()).not.toContain("a file is not as the log has it");
     await judge(cluster, load, { resyncsMax: 6 });
   },
   DRILL_MS,

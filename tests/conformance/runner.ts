@@ -6,7 +6,8 @@ import { type TestPlatform, testPlatform } from "../support/platform.ts";
 import type { Adapter, Outcome } from "./adapter.ts";
 import { type Act, type Call, difference, filledIn, type Scenario, type Start, type Step } from "./scenario.ts";
 
-const UNTIL_MS = 10_000;
+/** Longer than the longest wait of a client before it connects again. */
+const UNTIL_MS = 20_000;
 const POLL_MS = 50;
 
 /** Server in the state that the scenarios begin with, and the network in front of it. */

@@ -5,7 +5,7 @@ import type { JsonObject, JsonValue } from "../../src/kernel/json/json.ts";
 /** Credentials of a client at the beginning: nobody's, those of a new user, the root key, or a service key. */
 export type Start = "nobody" | "user" | "root key" | { serviceKey: string };
 
-/** Call of an operation of the adapter, and the expected result. `until`: it is repeated until it matches, for ten seconds. */
+/** Call of an operation of the adapter, and the expected result. `until`: it is repeated until it matches, for twenty seconds. */
 export interface Call {
   client: string;
   do: string;

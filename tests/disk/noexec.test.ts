@@ -2,7 +2,8 @@ import { Database } from "bun:sqlite";
 import { afterAll, expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { getLoadablePath } from "sqlite-vec";
-import { loadVectorExtension, placeExtension } from "../../src/server/areas/vectorize/extension.ts";
+import { placeExtension } from "../../src/server/db/vectors/extension.ts";
+import { loadVectorExtension } from "../../src/server/db/vectors/load.ts";
 import { temporaryDirectory } from "../support/index.ts";
 import { mountSmallDisk } from "../support/small-disk.ts";
 

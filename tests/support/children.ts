@@ -1,4 +1,6 @@
-import { rmSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 
 /** Processes and directories of a test run, which must not outlive it. */
 const children = new Set<Bun.Subprocess>();
@@ -9,8 +11,11 @@ export function ownChild(child: Bun.Subprocess): void {
   void child.exited.then(() => children.delete(child));
 }
 
-export function ownDirectory(path: string): void {
+/** Creates a temporary directory that is removed when the test run ends. */
+export function temporaryDirectory(): string {
+  const path = mkdtempSync(join(tmpdir(), "platform-test-"));
   directories.add(path);
+  return path;
 }
 
 export function removeDirectory(path: string): void {

@@ -1,4 +1,5 @@
 import type { JsonObject, JsonValue } from "../../src/kernel/json/json.ts";
+import { newestPositions } from "./through-follower.ts";
 
 export interface Answer<T> {
   status: number;
@@ -65,12 +66,16 @@ export function createHttpClient(
   ca: string | null = null,
 ): HttpClient {
   const trust = ca === null ? {} : { tls: { ca } };
-  const send = (path: string, init: RequestInit = {}) => {
+  const positions = newestPositions(baseUrl);
+  const send = async (path: string, init: RequestInit = {}) => {
     const headers = new Headers(credentials);
     new Headers(init.headers).forEach((value, name) => {
       headers.set(name, value);
     });
-    return fetch(`${baseUrl()}${path}`, { redirect: "manual", ...trust, ...init, headers });
+    positions?.send(headers);
+    const response = await fetch(`${baseUrl()}${path}`, { redirect: "manual", ...trust, ...init, headers });
+    positions?.take(response.headers);
+    return response;
   };
   const call = async <T>(method: string, path: string, body?: JsonValue, options: RequestOptions = {}) => {
     const json = body === undefined ? {} : { "content-type": "application/json" };

@@ -15,6 +15,7 @@ export const PLACES_OF_CODE = [
   "databases.*.tables.*.access.insert",
   "databases.*.tables.*.access.read",
   "databases.*.tables.*.access.update",
+  "databases.*.tables.*.embed.with",
   "databases.*.tables.*.hooks.afterDelete",
   "databases.*.tables.*.hooks.afterInsert",
   "databases.*.tables.*.hooks.afterUpdate",

@@ -1,10 +1,12 @@
-import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import type { JsonValue } from "../../src/kernel/json/json.ts";
-import { ownChild, ownDirectory, removeDirectory } from "./children.ts";
+import { ownChild, removeDirectory, temporaryDirectory } from "./children.ts";
 import { IS_CONTINUOUS, requireEqualRestore, withContinuous } from "./continuous.ts";
 import { createHttpClient, type HttpClient } from "./http-client.ts";
+import { clusterOfTwo, IS_CLUSTER, withCluster } from "./through-follower.ts";
+
+export { temporaryDirectory };
 
 /** Root service key of every platform under test; the token secret follows. */
 export const SERVICE_KEY = "test-service-key-0123456789abcdefghijklmnop";
@@ -89,13 +91,6 @@ export function testEnvironment(env: TestPlatformOptions["env"] = {}): Record<st
     PLATFORM_JWT_SECRET: JWT_SECRET,
     ...env,
   };
-}
-
-/** Creates a temporary directory that is removed when the test run ends. */
-export function temporaryDirectory(): string {
-  const path = mkdtempSync(join(tmpdir(), "platform-test-"));
-  ownDirectory(path);
-  return path;
 }
 
 export function configSource(config: TestPlatformOptions["config"]): string {
@@ -187,7 +182,8 @@ async function end(child: Bun.Subprocess, signal: NodeJS.Signals): Promise<numbe
 }
 
 /** Returns the config with which the server starts: the test's, or one beside it that adds to it. */
-function usedConfig(directory: string, { hasStore }: { hasStore: boolean }): string {
+function usedConfig(directory: string, { hasStore, isCluster }: { hasStore: boolean; isCluster: boolean }): string {
+  if (isCluster) return withCluster(directory);
   if (hasStore) return withContinuous(directory);
   if (TLS_DIRECTORY !== "") return withTls(directory);
   return WORKERS > 0 ? withWorkers(directory) : join(directory, "platform.config.ts");
@@ -205,15 +201,29 @@ export async function testPlatform(options: TestPlatformOptions): Promise<TestPl
   }
   const { descriptorLimit } = options;
   const hasStore = IS_CONTINUOUS && options.command !== "dev" && options.args?.includes("--drill") !== true;
-  const command = [
+  const isCluster = IS_CLUSTER && options.command !== "dev" && options.program === undefined;
+  const commandOf = (data: string): string[] => [
     ...(descriptorLimit === undefined ? [] : ["sh", "-c", `ulimit -n ${descriptorLimit}; exec "$@"`, "sh"]),
     ...[...(options.prefix ?? []), ...(options.program ?? platformCommand()), options.command ?? "start"],
-    ...["--config", usedConfig(directory, { hasStore }), "--data", dataDirectory, "--port", "0"],
+    ...["--config", usedConfig(directory, { hasStore, isCluster }), "--data", data, "--port", "0"],
     ...(TLS_DIRECTORY === "" ? [] : ["--host", "127.0.0.1"]),
     ...(options.args ?? []),
   ];
   const environment = testEnvironment(options.env);
-  let running = await spawn(command, environment, directory);
+  const nodes = isCluster ? await clusterOfTwo(directory) : null;
+  /** The owner, where the server under test is its follower. */
+  let owner: Running | null = null;
+  const start = async (): Promise<Running> => {
+    if (nodes === null) return spawn(commandOf(dataDirectory), environment, directory);
+    owner = await spawn(commandOf(`${dataDirectory}-of-owner`), { ...environment, ...nodes.owner }, directory);
+    return spawn(commandOf(dataDirectory), { ...environment, ...nodes.follower }, directory);
+  };
+  const stop = async (): Promise<number> => {
+    const code = await end(running.process, "SIGTERM");
+    if (owner !== null) await end(owner.process, "SIGTERM");
+    return code;
+  };
+  let running = await start();
 
   const baseUrl = () => running.url;
   const { ca = null } = options;
@@ -235,17 +245,17 @@ export async function testPlatform(options: TestPlatformOptions): Promise<TestPl
     service: withKey(SERVICE_KEY),
     as: (token) => createHttpClient(baseUrl, { authorization: `Bearer ${token}` }, ca),
     withKey,
-    stdout: () => running.stdout(),
-    stderr: () => running.stderr(),
+    stdout: () => running.stdout() + (owner?.stdout() ?? ""),
+    stderr: () => running.stderr() + (owner?.stderr() ?? ""),
     async restart(next = {}) {
-      await end(running.process, "SIGTERM");
+      await stop();
       if (next.config !== undefined) writeFileSync(configFile, configSource(next.config));
-      running = await spawn(command, environment, directory);
+      running = await start();
     },
     kill: (signal = "SIGKILL") => end(running.process, signal),
     async stop() {
       const isRunning = running.process.exitCode === null && running.process.signalCode === null;
-      const code = await end(running.process, "SIGTERM");
+      const code = await stop();
       if (hasStore && isRunning && code === 0) {
         await requireEqualRestore(platformCommand(), { directory, dataDirectory });
       }

@@ -2,8 +2,7 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, symlinkSync
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { SQL } from "bun";
-import { ownChild } from "./children.ts";
-import { temporaryDirectory } from "./platform.ts";
+import { ownChild, temporaryDirectory } from "./children.ts";
 import { until } from "./until.ts";
 
 const VERSION = "15.18.0-beta.17";

@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue } from "../../src/kernel/json/json.ts";
-import { createHttpClient, type HttpClient } from "./http-client.ts";
+import { createHttpClient, type HttpClient, type ListAnswer } from "./http-client.ts";
 import { type TestPlatform, testPlatform } from "./platform.ts";
 import { type Random, random } from "./random.ts";
 import {
@@ -12,6 +12,7 @@ import {
   randomRecord,
   randomRule,
 } from "./rules.ts";
+import { until } from "./until.ts";
 
 /** World of tables with random rules, all kinds of callers, and the expected access of each. */
 
@@ -66,6 +67,10 @@ const schema = `{ owner: { type: "string" }, n: { type: "integer" }, s: { type: 
 /** Hook that adds a field the writer of a record has not sent: responses may show it only by the read rule. */
 const STAMPS = `hooks: { beforeInsert: (_auth, record) => ({ ...record, stamp: \`stamp:\${record.id};\` }) }`;
 
+/** Vectors of texts, by their letters. */
+const EMBED = `embed: { fields: ["s"], model: "letters", with: (_app, texts) =>
+  texts.map((text) => [..."awors "].map((letter) => text.split(letter).length)) }`;
+
 /** Table that rules look up. */
 export const FACTS_TABLE = `facts: {
   schema: { level: { type: "integer" }, circle: { type: "string" } }, indexes: [{ fields: ["circle"] }] },`;
@@ -76,7 +81,7 @@ function tableSource({ name, rules, upsert }: RuledTable): string {
     return rule === null ? [] : [`${action}: ${rule.source}`];
   });
   if (upsert !== null) access.push(`upsert: "${upsert}"`);
-  return `${name}: { schema: ${schema}, ${STAMPS}, fts: ["s"], access: { ${access.join(", ")} } },
+  return `${name}: { schema: ${schema}, ${STAMPS}, fts: ["s"], ${EMBED}, access: { ${access.join(", ")} } },
     links_${name}: { schema: { to: { type: "string", references: "${name}" } }, access: { insert: true, update: true } },`;
 }
 
@@ -181,7 +186,7 @@ export async function rulesWorld(seed: number, tableCount: number): Promise<Rule
       .map(tableSource)
       .join("\n");
   const platform = await testPlatform({
-    config: `{ serviceKeys: { ${keySource.join(", ")} }, realtime: { messageRate: 100_000 }, mcp: true, rateLimits: { mcp: { requests: 1_000_000, window: 60 } }, databases: {
+    config: `{ serviceKeys: { ${keySource.join(", ")} }, realtime: { messageRate: 100_000 }, mcp: true, rateLimits: { mcp: { requests: 1_000_000, window: 60 }, embeddings: { requests: 1_000_000, window: 60 } }, databases: {
       shared: { tables: { ${of(false)} ${FACTS_TABLE} } },
       spaces: { instance: true, access: { create: true, open: true }, tables: { ${of(true)} ${FACTS_TABLE} } } },
       routes: ${ROUTES} }`,
@@ -213,6 +218,13 @@ export async function rulesWorld(seed: number, tableCount: number): Promise<Rule
   for (const { path, records } of tables) {
     const written = await platform.service.post(`${path}/batch`, { inserts: [...records.values()] });
     if (written.status !== 200) throw new Error(`no records: ${JSON.stringify(written.body)}`);
+  }
+  for (const { path, records } of tables) {
+    const [first] = records.keys();
+    await until(`the records of ${path} have vectors`, async () => {
+      const near = await platform.service.get<ListAnswer>(`${path}/${first}/nearest?limit=100`);
+      return near.body.items.length === records.size - 1;
+    });
   }
   const keyHolder = (name: string, key: string, scopes: readonly Action[]): Caller => ({
     ...{ name, key, scopes, client: platform.withKey(key), auth: null, token: null },

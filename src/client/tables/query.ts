@@ -11,6 +11,7 @@ import type {
   FileSigning,
   Found,
   ListOptions,
+  Near,
   NumberedPage,
   Page,
   PageOptions,
@@ -42,8 +43,12 @@ export class TableQuery extends FluentQuery<TableQuery, FilterOperator, QueryDes
     return this.#context.transport.request<T>("GET", tablePath(this.description) + path, { query, signal });
   }
 
-  list({ signal, ...paging }: ListOptions & Cancellable = {}): Promise<Page<Item>> {
-    return this.#read("", { ...listParameters(this.description), ...paging }, signal);
+  #list<T>(path: string, { signal, ...paging }: ListOptions & Cancellable = {}): Promise<Page<T>> {
+    return this.#read(path, { ...listParameters(this.description), ...paging }, signal);
+  }
+
+  list(options?: ListOptions & Cancellable): Promise<Page<Item>> {
+    return this.#list("", options);
   }
 
   async page(number: number, options?: PageOptions): Promise<NumberedPage<Item>> {
@@ -52,6 +57,10 @@ export class TableQuery extends FluentQuery<TableQuery, FilterOperator, QueryDes
 
   async first(options?: Cancellable & FileSigning): Promise<Item | null> {
     return (await this.limit(1).list({ ...options, total: false })).items[0] ?? null;
+  }
+
+  async nearest(id: string, options?: Cancellable & FileSigning): Promise<Near<Item>[]> {
+    return (await this.#list<Near<Item>>(`/${encodeURIComponent(id)}/nearest`, options)).items;
   }
 
   async count({ signal }: Cancellable = {}): Promise<number> {
@@ -73,8 +82,8 @@ export class TableQuery extends FluentQuery<TableQuery, FilterOperator, QueryDes
       live: () => query.live() as LiveQuery<Found<Item>>,
       // biome-ignore lint/suspicious/noThenProperty: it is a promise, too
       then: (...given) => page().then(...given),
-      catch: (given) => page().catch(given),
-      finally: (given) => page().finally(given),
+      catch: (...given) => page().catch(...given),
+      finally: (...given) => page().finally(...given),
       [Symbol.toStringTag]: "Promise",
     };
   }
@@ -91,8 +100,8 @@ export class TableQuery extends FluentQuery<TableQuery, FilterOperator, QueryDes
     return liveOf(this.#context).open(this.description);
   }
 
-  async update(changes: JsonObject): Promise<WriteCounts> {
-    return (await later()).writeAll(this.#context.transport, this.description, { action: "update", data: changes });
+  async update(data: JsonObject): Promise<WriteCounts> {
+    return (await later()).writeAll(this.#context.transport, this.description, { action: "update", data });
   }
 
   async delete(): Promise<WriteCounts> {

@@ -26,7 +26,8 @@ export async function search(
   const parameters = { ...listParameters(query), ...query.search };
   const path = `${tablePath(query)}/search`;
   const { items, total } = await transport.request<Page<Found<JsonObject>>>("GET", path, { query: parameters, signal });
-  return { items, total, hasMore: (query.search?.offset ?? 0) + items.length < (total ?? 0) };
+  // A search has a total.
+  return { items, total, hasMore: (query.search?.offset ?? 0) + items.length < (total as number) };
 }
 
 /** Yields the items of one page after the other. */

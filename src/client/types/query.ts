@@ -64,6 +64,8 @@ export interface PageOptions extends Cancellable, FileSigning {
 }
 
 export interface SearchOptions extends Cancellable, FileSigning {
+  /** `hybrid`: by words and by meaning, where the table has `embed`; by words by default. */
+  mode?: "words" | "hybrid";
   offset?: number;
   /** Text before each match; `<mark>` by default. With custom marks, highlights are not HTML-escaped. */
   highlightPre?: string;
@@ -79,6 +81,9 @@ export interface SearchResults<Item> extends Promise<SearchPage<Item>> {
   /** Starts a live query of the results, in their order. Without `limit` it has up to 100 items. */
   live(): LiveQuery<Item>;
 }
+
+/** Record near to another one; `similarity` is the cosine between both vectors. */
+export type Near<Item> = Item & { similarity: number };
 
 /** Record found by a search. `highlights` has the matching texts with marks, by field. */
 export type Found<Item> = Item & { highlights: { [field: string]: string } };
@@ -167,6 +172,11 @@ export interface Query<Tables, Name extends keyof Tables & string, Row, Path ext
   count(options?: Cancellable): Promise<number>;
   /** Searches the texts of the table's `fts`. All words must occur; the last one may be a prefix. */
   search(text: string, options?: SearchOptions): SearchResults<Found<WithRelated<Tables, Name, Row, Path>>>;
+  /**
+   * Returns the records nearest in meaning to one, nearest first. `limit` is 10 by default, and at most 100. Empty where the record
+   * has no vector.
+   */
+  nearest(id: string, options?: Cancellable & FileSigning): Promise<Near<WithRelated<Tables, Name, Row, Path>>[]>;
   /** Counts, sums and compares the matching records, by groups. */
   aggregate<
     const Selected extends SelectionOf<RecordOf<Tables[Name]>>,

@@ -66,3 +66,5 @@ export const FILES_PER_FIELD_MAX = 100;
 
 /** Bytes of the logo of the pages for signing in. */
 export const LOGO_MAX_BYTES = 256 * 1024;
+/** Texts that the function of `embed` gets at once. */
+export const EMBEDDED_AT_ONCE_MAX = 128;

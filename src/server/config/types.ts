@@ -54,6 +54,7 @@ export type { BucketConfig, BucketRule, FileFacts, ObjectStore, StorageConfig } 
 export type { NamespaceConfig } from "./sections/tables/databases.ts";
 export type { Field, FieldType, Reference } from "./sections/tables/fields.ts";
 export type {
+  Embedding,
   FullTextSearch,
   Index,
   Migration,

@@ -50,6 +50,7 @@ export type {
   DeclaredColumn,
   DeclaredTable,
 } from "./schema/declared.ts";
+export { EMBEDDINGS_TABLE, embeddedName, TOKEN, unembeddedName } from "./schema/embeddings.ts";
 export { geoIndexName } from "./schema/geo-index.ts";
 export { linksName } from "./schema/links.ts";
 export { type RehearsalJob, type RehearsedFile, rehearseFiles } from "./schema/schema-rehearsal.ts";

@@ -108,6 +108,8 @@ export interface ReadOptions {
   caller?: ReadCaller | undefined;
   /** Ends the query, like the caller's signal. */
   signal?: AbortSignal | undefined;
+  /** Path of the library whose functions the statement needs. Absent: those of SQLite. */
+  library?: string | undefined;
 }
 
 export interface ReadPageOptions<R> extends ReadOptions {
@@ -237,8 +239,6 @@ export interface OpenOptions {
   statementsMax?: number;
   /** Keeps the places of tables across restarts: see `DatabaseFile.startOf`. Needs metadata. */
   places?: PlacesOptions | undefined;
-  /** Paths of loadable extensions, for this connection and for read connections. */
-  extensions?: readonly string[];
 }
 
 /** A file as returned to the code that opened it. Only that code may close it. */

@@ -15,6 +15,7 @@ export const RATE_LIMITS: Readonly<Record<RateLimitGroup, RateLimit>> = {
   events: { requests: 100, window: 60 },
   phone: { requests: 20, window: 3_600 },
   mcp: { requests: 600, window: 60 },
+  embeddings: { requests: 60, window: 60 },
 };
 
 interface Window {

@@ -47,6 +47,7 @@ import type { Base } from "./base.ts";
 import { gatedApp } from "./gated-app.ts";
 import type { Phase, Stoppable, Stopping } from "./stopping.ts";
 import { createUserAccess } from "./user-access.ts";
+import { openVectorLibrary, type VectorLibrary, vectorIndexes } from "./vector-library.ts";
 
 /** The open areas by name. */
 export interface Areas {
@@ -59,6 +60,7 @@ export interface Areas {
   admin: AdminArea;
   sockets: Sockets;
   users: UsersArea;
+  vectorLibrary: VectorLibrary;
   tables: TablesArea;
   kv: KeyValueArea;
   d1: SqlArea;
@@ -208,8 +210,9 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
       },
     });
   }),
+  vectorLibrary: stopping("records", ({ config, base }) => openVectorLibrary(config, base.dataDirectory)),
   tables: stopping("hooks", ({ config, base, areas, app }) => {
-    const tables = createTablesArea({
+    return createTablesArea({
       ...base,
       databases: config.databases ?? {},
       directory: join(base.dataDirectory, "databases"),
@@ -232,6 +235,9 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
         areas.realtime.restartInstance(address);
         areas.storage.recordFiles.instanceChanged(address);
       },
+      queue: areas.jobs.queue,
+      embeddingsLimit: config.rateLimits?.embeddings ?? RATE_LIMITS.embeddings,
+      library: () => areas.vectorLibrary.path,
       prepareJob: (name, data, options) => areas.jobs.prepare(name, data, options),
       audit: (change) => base.audit.record(change),
       account: areas.auth.accounts.get,
@@ -243,7 +249,6 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
       publicUrl: config.server?.publicUrl?.replace(/\/$/, "") ?? null,
       outbox: (address) => base.outboxes.optionsOf({ kind: "tables", ...address }),
     });
-    return tables;
   }),
   kv: stopping("resources", ({ config, base }) =>
     createKeyValueArea({ ...base, namespaces: Object.keys(config.kv ?? {}) }),
@@ -256,11 +261,9 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
       tables: (address) => areas.tables.stored(address),
     }),
   ),
-  vectorize: stopping("resources", ({ config, base }) => {
-    const declared = Object.entries(config.vectorize ?? {});
-    const indexes = declared.map(([name, index]) => ({ metric: "cosine" as const, ...index, name }));
-    return createVectorArea({ ...base, indexes });
-  }),
+  vectorize: stopping("resources", ({ config, base, areas }) =>
+    createVectorArea({ ...base, indexes: vectorIndexes(config), extensionPath: areas.vectorLibrary.path }),
+  ),
   rooms: stopping(
     "rooms",
     ({ config, base, areas, app }) =>

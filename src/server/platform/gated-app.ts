@@ -17,7 +17,7 @@ function gated(access: object, gate: AnswerGate): object {
     return typeof value === "object" && value !== null ? gated(value, gate) : value;
   };
   // Not of `access` itself, which is frozen: a proxy may not give anything else for its members.
-  return new Proxy(
+  const proxy: object = new Proxy(
     {},
     {
       get: (_, name) => {
@@ -33,9 +33,13 @@ function gated(access: object, gate: AnswerGate): object {
       },
       has: (_, name) => Reflect.has(access, name),
       ownKeys: () => [],
-      set: () => false,
+      // Hooks get an object that inherits from it, with members of their own.
+      set: (_, name, value, receiver) =>
+        receiver !== proxy &&
+        Reflect.defineProperty(receiver, name, { value, writable: true, enumerable: true, configurable: true }),
     },
   );
+  return proxy;
 }
 
 async function whenItMay<T>(promise: PromiseLike<T>, answer: HeldAnswer, gate: AnswerGate): Promise<T> {

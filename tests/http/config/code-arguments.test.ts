@@ -12,7 +12,8 @@ import { upload } from "../storage/storage-support.ts";
  */
 const SPOILT = "SPOILT";
 
-const TABLE = `schema: { title: { type: "string" }, doc: { type: "json" } }, fts: ["title"]`;
+const TABLE = `schema: { title: { type: "string" }, doc: { type: "json" } }, fts: ["title"],
+  embed: { fields: ["title"], with: noting("databases.*.tables.*.embed.with", (app, texts) => texts.map(() => [1])) }`;
 const RULES = (name: string, parameters: string, answer: string) =>
   ["read", "insert", "update", "delete"]
     .map((action) => `${action}: noting("databases.*.tables.*.access.${action}", ${parameters} => ${answer})`)

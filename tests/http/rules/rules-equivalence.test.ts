@@ -183,6 +183,43 @@ const WAYS: readonly Way[] = [
     },
   },
   {
+    name: "a search by words and meaning",
+    isByContent: true,
+    run: async (want) => {
+      const query = q({ ...filters(want), q: "w", mode: "hybrid", limit: 1000 });
+      const heard = outcome(await ask(want.caller, "GET", `${want.table.path}/search${query}`));
+      return { ...heard, ids: heard.ids.sort() };
+    },
+  },
+  {
+    name: "a search by words and meaning by app.as",
+    isByContent: true,
+    run: async (want) => {
+      const { filter, orFilter, caller, table } = want;
+      const plain = `${table.path}/search${q({ ...filters(want), q: "w", mode: "hybrid", limit: 1000 })}`;
+      const options = { filter, orFilter, mode: "hybrid", limit: 1000 } as unknown as JsonObject;
+      const [path, method, body] = throughApp(caller, table, ["search", "w", options], [plain, "GET"]);
+      const heard = outcome(await ask(caller, method, path, body));
+      return { ...heard, ids: heard.ids.sort() };
+    },
+  },
+  {
+    name: "the nearest of a record, and the record itself",
+    isByContent: true,
+    run: async (want) => {
+      const { table, caller } = want;
+      const records = [...table.records.values()];
+      const own = records.find((record) => may(table, caller, "read", record)) ?? records[0] ?? {};
+      const path = `${table.path}/${own["id"]}/nearest${q({ ...filters(want), limit: 100 })}`;
+      const heard = await ask(caller, "GET", path);
+      // Hidden behind a filter, as all others are.
+      if (heard.status === 404) return { ids: [], refusedWith: null };
+      const found = outcome(heard);
+      const itself = heard.status === 200 && matches(want, own) ? [String(own["id"])] : [];
+      return { ...found, ids: [...found.ids, ...itself].sort() };
+    },
+  },
+  {
     name: "records one by one",
     isOneByOne: true,
     run: async (want) => {
@@ -296,6 +333,7 @@ test(`[TB48, TB49] each record is decided by its rule, and hidden records are an
 const probes = (path: string, id: string): [method: string, path: string, body?: JsonObject][] => [
   ["GET", `${path}/${id}`],
   ["GET", `${path}/${id}?fields=secret`],
+  ["GET", `${path}/${id}/nearest`],
   ["PATCH", `${path}/${id}`, { n: 1 }],
   ["DELETE", `${path}/${id}`],
   ["POST", `${path}/batch`, { updates: [{ id, data: {} }] }],

@@ -10,13 +10,22 @@ import type { ReadCaller } from "../../db/index.ts";
 import { Query } from "../../http/bodies/query.ts";
 import { createQueryParser, type QueryParser } from "../../http/exchange/query-parser.ts";
 import { AppQuery, formerReads, type Parameters, type TableReads } from "./dialect/table-query.ts";
-import { AggregateQuery, BatchBody, CountQuery, ListQuery, type ReadRequest, SearchQuery } from "./model/requests.ts";
+import {
+  AggregateQuery,
+  BatchBody,
+  CountQuery,
+  ListQuery,
+  NearestQuery,
+  type ReadRequest,
+  SearchQuery,
+} from "./model/requests.ts";
 import type { TableService } from "./service.ts";
 
 const listParser = createQueryParser(ListQuery);
 const countParser = createQueryParser(CountQuery);
 const aggregateParser = createQueryParser(AggregateQuery);
 const searchParser = createQueryParser(SearchQuery);
+const nearestParser = createQueryParser(NearestQuery);
 const batchParser = createParser(BatchBody);
 
 /** Returns `app.db(…)` or `app.as(auth).db(…)`: the service behind HTTP, called as the server itself or as a user. */
@@ -48,6 +57,7 @@ function createTableAccessor(service: TableService, principal: Principal, addres
     count: async (parameters) => (await service.count(asked(countParser, parameters), address)).total,
     aggregate: async (parameters) => service.aggregate(asked(aggregateParser, parameters), address),
     search: async (q, parameters) => service.search(asked(searchParser, { ...parameters, q }), address),
+    nearest: async (id, parameters) => service.nearest(asked(nearestParser, parameters), address, id),
   };
   const say = service.former.of(`${address.namespace}.${address.table}`);
   const methods = { ...formerReads(reads, say), ...recordsOf(service, principal, address, asker) };

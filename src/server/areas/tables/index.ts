@@ -10,9 +10,11 @@ import type { Principals } from "../../access/principals.ts";
 import type { RecordFiles } from "../../access/record-files.ts";
 import type { AppAccess, DatabaseAccessor, ServerDatabaseAccessor } from "../../config/app/index.ts";
 import type { UsersPlace } from "../../config/sections/users-table.ts";
-import type { NamespaceConfig } from "../../config/types.ts";
+import type { NamespaceConfig, RateLimit } from "../../config/types.ts";
 import type { DatabaseFile, RecordChange, StorageEngine } from "../../db/index.ts";
 import { createDatabaseAccessor } from "./accessor.ts";
+import { createEmbeddings } from "./embeddings/index.ts";
+import type { EmbedQueue } from "./embeddings/job.ts";
 import { type DescribedTables, describeTables } from "./endpoints/document.ts";
 import { tableEndpoints, transactionEndpoints } from "./endpoints/endpoints.ts";
 import { instanceEndpoints, instancesOf } from "./endpoints/instance-endpoints.ts";
@@ -27,6 +29,7 @@ import { type ExportedRecord, exportedRecords } from "./records/exported.ts";
 import { type Course, countFarReferrers, farReferringPlaces, tableIn } from "./records/far-referrers.ts";
 import {
   type InstanceListener,
+  type Namespace,
   openNamespaces,
   type Table,
   type TablesChangeListener,
@@ -39,6 +42,8 @@ import { createTableService } from "./service.ts";
 import { createFollowers } from "./tombstones/followers.ts";
 import type { PrepareJob } from "./transactions/handle.ts";
 import { createTrials } from "./trial/trial.ts";
+
+export { embedsAny } from "./embeddings/index.ts";
 
 export type TablesArea = ReturnType<typeof createTablesArea>;
 
@@ -80,27 +85,30 @@ export function createTablesArea(deps: {
   secret: string;
   /** Origin of signed urls; null: the address that the request was sent to. */
   publicUrl: string | null;
+  queue: EmbedQueue;
+  /** Bound of the searches by meaning of one caller. */
+  embeddingsLimit: RateLimit;
+  /** Path of sqlite-vec, where a table has vectors. */
+  library: () => string;
 }) {
-  const namespaces = openNamespaces({
+  const embeddings = createEmbeddings({ ...deps, namespace: (name) => namespaces.get(name) ?? null });
+  const namespaces: ReadonlyMap<string, Namespace> = openNamespaces({
     ...deps,
+    onOpened: embeddings.opened,
     catchUp: (namespace, file) => followers.opened(namespace, file),
     onChange(address, groups, seqs) {
       deps.onChange(address, groups, seqs);
+      embeddings.announced(address, groups);
       if (address.instanceId === null) followers.announced(address.namespace, groups);
     },
   });
   const followers = createFollowers({ ...deps, namespaces });
+  embeddings.begin(namespaces);
   const service = createTableService({ ...deps, namespaces, followers });
   const instances = (namespace: string) => instancesOf(namespaces, namespace);
   const counting = new Scheduler();
   const farPlaces = (referred: { table: Table; id: string }, course: Course) =>
     farReferringPlaces({ namespaces, logger: deps.logger }, referred, course);
-  const usersIn = ({ namespace, table }: UsersPlace) => {
-    const found = namespaces.get(namespace);
-    const users = found?.tables.get(table);
-    if (found?.kind !== "static" || users === undefined) throw new Error("the table of users is not declared");
-    return { file: found.file, users, tableOf: tableIn(found.tables) };
-  };
   return {
     endpoints: [
       ...tableEndpoints(service),
@@ -149,7 +157,7 @@ export function createTablesArea(deps: {
     fileReferences: createFileReferences(namespaces),
     /** Returns the records of the accounts, in the table of users. */
     accountRecords(place: UsersPlace): AccountRecords {
-      const users = usersIn(place);
+      const users = usersIn(namespaces, place);
       return createAccountRecords({
         ...users,
         clock: deps.clock,
@@ -166,7 +174,7 @@ export function createTablesArea(deps: {
       userId: string,
       signal: AbortSignal,
     ): AsyncIterable<ExportedRecord> {
-      const { users: target, file, tableOf } = usersIn(place);
+      const { users: target, file, tableOf } = usersIn(namespaces, place);
       const own = { namespace: place.namespace, instanceId: null, target, file, tableOf, ready: () => file.ready() };
       const others = (course: Course) => farPlaces({ table: target, id: userId }, course);
       return exportedRecords({ service, own, others }, principal, userId, signal);
@@ -177,8 +185,17 @@ export function createTablesArea(deps: {
     begin: (): Promise<void> => followers.start(),
     /** Waits for the hooks after writes. The engine closes the files. */
     async stop(): Promise<void> {
+      embeddings.stop();
       await followers.stop();
       await service.stop();
     },
   };
+}
+
+/** Returns the table of users and its file. */
+function usersIn(namespaces: ReadonlyMap<string, Namespace>, { namespace, table }: UsersPlace) {
+  const found = namespaces.get(namespace);
+  const users = found?.tables.get(table);
+  if (found?.kind !== "static" || users === undefined) throw new Error("the table of users is not declared");
+  return { file: found.file, users, tableOf: tableIn(found.tables) };
 }

@@ -332,3 +332,38 @@ export const TRACED_FILTER_CHARACTERS = 1_000;
 
 /** Number of first, and of last, records by which the bytes of a large table are estimated. */
 export const MEASURED_RECORDS = 250;
+
+/** Texts that the function of `embed` gets at once, unless the config says otherwise. */
+export const EMBEDDED_AT_ONCE_DEFAULT = 64;
+/** Bytes of the texts of one call, unless a single record has more, and characters of a record's text; others are cut off. */
+export const EMBEDDED_BYTES_MAX = 1024 * 1024;
+export const EMBEDDED_LENGTH_MAX = 32 * 1024;
+/** Numbers of a vector. */
+export const DIMENSIONS_MAX = 4096;
+/** Time that one call of the function may take: for records, and for the text of a search, whose caller waits. */
+export const EMBED_TIMEOUT_MS = 60_000;
+export const EMBED_QUERY_TIMEOUT_MS = 10_000;
+/** Records that one step puts on the list of those that wait, where all of them have to be looked at. */
+export const WALKED_PER_STEP = 500;
+/** Failed tries after which a record waits for a job of its own kind, which holds back no others. */
+export const EMBED_TRIES_EARLY = 3;
+/** Failed tries after which a record is set aside, until it changes or its file is opened again: about eight hours. */
+export const EMBED_TRIES_MAX = 60;
+/** Longest time between two tries. */
+export const EMBED_RETRY_MAX_MS = 600_000;
+/** Places whose jobs are known to wait or to run. The queue knows those of all others. */
+export const EMBEDDINGS_KNOWN_MAX = 10_000;
+/** Files and tables whose records get vectors at the same time. */
+export const EMBEDDINGS_AT_ONCE = 2;
+/** Time between two reports of how many vectors there are. */
+export const EMBED_PROGRESS_MS = 1_000;
+/** Vectors of searched texts that are kept, and how long. */
+export const QUERY_VECTORS_MAX = 1_000;
+export const QUERY_VECTOR_TTL_MS = 60 * 60 * 1_000;
+/** Matches of the words, and nearest records, that a search by meaning takes into account. */
+export const HYBRID_DEPTH = 100;
+/** The constant of reciprocal rank fusion: a larger one makes the first places count less. */
+export const FUSION_CONSTANT = 60;
+/** Nearest records of one request. */
+export const NEAREST_DEFAULT = 10;
+export const NEAREST_MAX = 100;

@@ -52,6 +52,9 @@ export async function createTableReading(deps: {
     prepareJob: spoil,
     accountsChanged: async () => spoil(),
     files: spoil,
+    library: spoil,
+    // Searches by meaning are for the process that counts them.
+    embeddingsLimit: { requests: 1, window: 1 },
   });
   // Its only work besides requests is that of a process that writes.
   await service.stop();

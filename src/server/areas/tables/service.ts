@@ -11,9 +11,10 @@ import type { RecordFiles } from "../../access/record-files.ts";
 import type { SignerDeps } from "../../access/signers.ts";
 import type { TableAddress } from "../../access/table-door.ts";
 import type { AppAccess, BatchResult } from "../../config/app/index.ts";
-import type { TableRecord } from "../../config/types.ts";
+import type { RateLimit, TableRecord } from "../../config/types.ts";
 import type { DatabaseFile, ReadCaller } from "../../db/index.ts";
 import { createFormerForms } from "./dialect/former-forms.ts";
+import { createMeaning } from "./embeddings/meaning.ts";
 import { createExpanding } from "./expand/expand.ts";
 import { createDownloads } from "./files/downloads.ts";
 import { RecordForm } from "./files/form.ts";
@@ -96,6 +97,10 @@ export function createTableService(deps: {
   secret: string;
   /** Origin of signed urls; null: the address that the request was sent to. */
   publicUrl: string | null;
+  /** Bound of the searches by meaning of one caller. */
+  embeddingsLimit: RateLimit;
+  /** Path of sqlite-vec, where a table has vectors. */
+  library: () => string;
 }) {
   const rights = createRecordRights(deps);
   const instances = createInstanceRights(deps);
@@ -120,7 +125,8 @@ export function createTableService(deps: {
   const expanding = createExpanding({ tableOf, rights, fileOf });
   const reads = createReads({ rights, expanding });
   const aggregating = createAggregating({ reads });
-  const search = createSearch({ reads, expanding });
+  const meaning = createMeaning({ ...deps, reads, expanding, limit: deps.embeddingsLimit });
+  const search = createSearch({ reads, expanding, hybrid: meaning.search });
   /** Returns a read that finds the source at an address first. */
   const reading =
     <Values, Rest extends unknown[], T>(
@@ -154,6 +160,7 @@ export function createTableService(deps: {
     count: reading(reads.count),
     aggregate: reading(aggregating.aggregate),
     search: reading(search.search),
+    nearest: reading(meaning.nearest),
     ...createTableWrites({ sources, writes, mutations, steps, conditions }),
     ...createTableBatches({ sources, writes, mutations, steps, conditions, rights, turns }),
     ...createTransactions({ sources, writes, mutations, conditions, turns, namespaces: deps.namespaces }),

@@ -1,10 +1,11 @@
 import { afterEach, expect, test } from "bun:test";
-import fs, { mkdtempSync, rmSync } from "node:fs";
+import fs, { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { systemClock } from "../../../kernel/clock.ts";
 import { silentLogger } from "../../../kernel/logger.ts";
 import { createStorageEngine } from "../../db/index.ts";
+import { extensionFile } from "../../db/vectors/extension.ts";
 import { createVectorArea } from "./index.ts";
 
 const dataDirectory = mkdtempSync(join(tmpdir(), "vectors-"));
@@ -21,7 +22,9 @@ afterEach(async () => {
 
 test("[VZ102] after a failed sync neither searches nor writes are answered", async () => {
   const indexes = [{ name: "near", dimensions: 2, metric: "cosine" as const }];
-  const area = await createVectorArea({ indexes, engine, dataDirectory, logger: silentLogger });
+  mkdirSync(join(dataDirectory, "vectorize"));
+  const { path: extensionPath } = await extensionFile(dataDirectory);
+  const area = createVectorArea({ indexes, engine, dataDirectory, extensionPath, logger: silentLogger });
   const vectors = area.accessor("near");
   await vectors.upsert([{ id: "a", values: [1, 0] }]);
   expect(await vectors.search([1, 0])).toHaveLength(1);

@@ -1,11 +1,10 @@
-import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { notFound, reasonOf } from "../../../kernel/errors.ts";
 import type { Logger } from "../../../kernel/logger.ts";
 import type { VectorAccessor } from "../../config/app/index.ts";
 import type { DatabaseFile, StorageEngine } from "../../db/index.ts";
+import { loadVectorExtension } from "../../db/vectors/load.ts";
 import { vectorEndpoints } from "./endpoints.ts";
-import { extensionFile, loadVectorExtension } from "./extension.ts";
 import { CACHE_KIB, SEARCH_PROCESSES_MAX } from "./limits.ts";
 import {
   createSearches,
@@ -17,23 +16,22 @@ import {
 import { type Compaction, chunkVectors, createCompaction, createVectorStore, migrateIndex } from "./store.ts";
 import type { IndexDefinition } from "./types.ts";
 
-export type VectorArea = Awaited<ReturnType<typeof createVectorArea>>;
+export type VectorArea = ReturnType<typeof createVectorArea>;
 
 /**
  * Creates the area of vector indexes, one file each: `<data>/vectorize/NAME.db`. Errors: an Error that names the index whose
  * declaration has changed, or says that this system cannot load sqlite-vec. Rules: SPEC.md.
  */
-export async function createVectorArea(deps: {
+export function createVectorArea(deps: {
   indexes: readonly IndexDefinition[];
   engine: StorageEngine;
   dataDirectory: string;
+  /** Path of sqlite-vec; empty without indexes. */
+  extensionPath: string;
   logger: Logger;
 }) {
-  const { indexes, engine, logger } = deps;
+  const { indexes, engine, extensionPath, logger } = deps;
   const directory = join(deps.dataDirectory, "vectorize");
-  if (indexes.length > 0) mkdirSync(directory, { recursive: true });
-  const extension = indexes.length === 0 ? null : await extensionFile(directory);
-  const extensionPath = extension?.path ?? "";
   // One processor remains for the server.
   const processesMax = Math.max(1, Math.min(SEARCH_PROCESSES_MAX, navigator.hardwareConcurrency - 1));
   const searches = createSearches({ processesMax, clock: engine.clock });
@@ -51,7 +49,6 @@ export async function createVectorArea(deps: {
     /** Ends the search processes and background work. The engine closes the files. */
     async stop(): Promise<void> {
       await Promise.all([searches.stop(), ...opened.map(({ compaction }) => compaction.stop())]);
-      extension?.remove();
     },
   };
 }

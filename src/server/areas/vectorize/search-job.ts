@@ -3,7 +3,7 @@ import { unreachable } from "../../../kernel/errors.ts";
 import { serveJobs } from "../../db/processes/program.ts";
 import { sqliteFailure } from "../../db/processes/query-error.ts";
 import { sendText } from "../../db/processes/text-answer.ts";
-import { loadVectorExtension } from "./extension.ts";
+import { loadVectorExtension } from "../../db/vectors/load.ts";
 import { MMAP_MAX_BYTES } from "./limits.ts";
 import type { Bound, ProductJob, SearchJob, SearchPlace } from "./types.ts";
 

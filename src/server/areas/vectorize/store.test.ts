@@ -1,6 +1,7 @@
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
-import { extensionFile, loadVectorExtension } from "./extension.ts";
+import { extensionFile } from "../../db/vectors/extension.ts";
+import { loadVectorExtension } from "../../db/vectors/load.ts";
 import { productRows } from "./search-job.ts";
 import { migrateIndex } from "./store.ts";
 

@@ -4,7 +4,7 @@ import { zstdDecompressSync } from "node:zlib";
 import { pathOfPages } from "../../areas/admin/pages.ts";
 import { embeddedLibrary } from "../../areas/auth/means/argon2.ts";
 import { pathOfPart } from "../../areas/client-files/index.ts";
-import { embeddedExtension } from "../../areas/vectorize/extension.ts";
+import { embeddedExtension } from "../../db/vectors/extension.ts";
 import { pathOfUi } from "../../http/openapi/ui-files.ts";
 import { CommandError } from "../errors.ts";
 import { ownTarget, TARGETS, type Target } from "./targets.ts";

@@ -1,7 +1,7 @@
 /** Files of a follower: whole positions, files that come, go and come back, and files that are not as the log has them. */
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
-import { existsSync, readdirSync, readFileSync, readlinkSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { openOwnerFiles } from "../../../../tests/support/cluster/owner-files.ts";
 import { temporaryDirectory } from "../../../../tests/support/index.ts";
@@ -187,6 +187,38 @@ test("[CLU68] a file that has lost commits, or is no database any more, is fetch
   await files.files.settled();
   expect(textsIn(join(directory, NOTES))).toEqual(["a", "b", "c", "d", "e"]);
   await files.files.close();
+  await owner.stop();
+});
+
+test("[CLU69] files that this node has written as the owner since are taken as it has left them", async () => {
+  const { owner, append, add } = ownerWithLog();
+  const notes = owner.open(NOTES);
+  const directory = temporaryDirectory();
+  const noted = join(directory, "cluster");
+  const before = join(temporaryDirectory(), "noted");
+  const follower = openFollower(directory);
+  await add(notes, "a");
+  follower.files.apply([append()]);
+  await follower.files.close();
+  cpSync(noted, before, { recursive: true });
+  const later = openFollower(directory);
+  await add(notes, "b");
+  later.files.apply([append()]);
+  const [place, facts] = [later.files.place, later.files.logged(NOTES)];
+  await later.files.close();
+  // What the node has noted as a follower is older than the file.
+  rmSync(noted, { recursive: true });
+  cpSync(before, noted, { recursive: true });
+  const again = openFollower(directory);
+  expect([again.files.isSettled, facts?.path]).toEqual([false, NOTES]);
+  again.files.takeOver(place, facts === null ? [] : [facts]);
+  expect(again.files.isSettled).toBe(true);
+  again.files.reachedEnd();
+  await add(notes, "c");
+  again.files.apply([append()]);
+  expect(textsIn(join(directory, NOTES))).toEqual(["a", "b", "c"]);
+  expect(again.failures).toEqual([]);
+  await again.files.close();
   await owner.stop();
 });
 

@@ -143,6 +143,9 @@ export class FollowerFiles {
       for (const facts of files) {
         known.add(facts.id);
         this.#state.put(facts, { isOpen: false });
+        // It held more than this node had noted as a follower: that is what it has written as the owner.
+        const ahead = this.#ahead.get(facts.id);
+        if (ahead !== undefined && isSame(ahead, facts)) this.#ahead.delete(facts.id);
       }
       for (const { id } of [...this.#state.files]) if (!known.has(id)) this.#state.remove(id);
       this.#state.move(place);

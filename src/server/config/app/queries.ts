@@ -123,7 +123,18 @@ export interface TableQuery<R = TableRecord, Row = R, Tables = AnyTables, Name =
   page(number: number, options?: { perPage?: number }): Promise<NumberedPage<ItemOf<Tables, Name, Row, Path>>>;
   count(): Promise<number>;
   /** Searches the texts of the table's `fts`. All words must occur; the last one may be a prefix. */
-  search(q: string, options?: { offset?: number }): Promise<ListResult<ItemOf<Tables, Name, Row, Path>>>;
+  search(
+    q: string,
+    options?: {
+      offset?: number /** `hybrid`: by words and by meaning, where the table has `embed`. */;
+      mode?: "words" | "hybrid";
+    },
+  ): Promise<ListResult<ItemOf<Tables, Name, Row, Path>>>;
+  /**
+   * Returns the records nearest in meaning to one, nearest first; `limit` is 10 by default, and at most 100. `similarity` is 1 for the
+   * same direction. Empty where the record has no vector.
+   */
+  nearest(id: string): Promise<(ItemOf<Tables, Name, Row, Path> & { similarity: number })[]>;
   /** Counts, sums and compares the matches, by groups. A group has members by the names of `groupBy` and `select`. */
   aggregate<const Selected extends SelectionOf<R>, const Grouped extends GroupingOf<R> = never>(
     options: Aggregation<R, Selected, Grouped>,

@@ -102,5 +102,7 @@ export const RateLimits = Type.Object({
   phone: limit(),
   /** Messages of agents at `/mcp`, for each caller. */
   mcp: limit(),
+  /** Searches by meaning (`mode=hybrid`), for each user, and for each network of anonymous callers. */
+  embeddings: limit(),
 });
 export type RateLimitGroup = keyof Static<typeof RateLimits>;

@@ -162,7 +162,6 @@ function configure(sqlite: Database, options: OpenOptions, ids: Ids): boolean {
   sqlite.run("PRAGMA foreign_keys = ON");
   sqlite.run("PRAGMA temp_store = MEMORY");
   sqlite.run(`PRAGMA cache_size = -${options.cacheKiB ?? CACHE_KIB}`);
-  for (const extension of options.extensions ?? []) sqlite.loadExtension(extension);
   return before?.journal_mode !== "wal";
 }
 
@@ -191,7 +190,6 @@ export class OpenFile implements OpenedFile {
   readonly #captured: CapturedFile | null;
   readonly #closeSync: () => void;
   readonly #newFileDescriptor: number | null;
-  readonly #extensions: readonly string[];
   readonly #dependencies: FileDependencies;
   #isWalNew: boolean;
   #readsUnderWay = 0;
@@ -203,7 +201,6 @@ export class OpenFile implements OpenedFile {
   constructor(path: string, options: OpenOptions, dependencies: FileDependencies) {
     this.path = path;
     this.#dependencies = dependencies;
-    this.#extensions = options.extensions ?? [];
     const opened = openSqlite(path, options, dependencies);
     const { sqlite, gate, newFileDescriptor, isWalNew } = opened;
     this.sqlite = sqlite;
@@ -372,8 +369,8 @@ export class OpenFile implements OpenedFile {
     options: ReadOptions & Pick<LongRead<R>, "page" | "decode"> & Pick<ReadPageOptions<R>, "highlight" | "rank">,
   ): Promise<ReadResult<R>> {
     const { timeoutMs = READ_TIMEOUT_MS, caller = SERVER_CALLER, signal, page, decode } = options;
-    const { highlight = null, rank = null } = options;
-    const statement = { path: this.path, extensions: this.#extensions, sql, params, page, highlight, rank };
+    const { highlight = null, rank = null, library = null } = options;
+    const statement = { path: this.path, library, sql, params, page, highlight, rank };
     const read = { ...statement, timeoutMs, caller, signal, decode, file: this.sqlite };
     return this.readElsewhere((ended) => this.#dependencies.queries.query({ ...read, ended }));
   }

@@ -14,16 +14,12 @@ const WAL_VERSION = 2;
  * Returns the content of an empty database after `migrate`. Copying it costs a tenth of creating the tables; creating them in
  * memory costs a fraction of creating them in a file, with its journal and its syncs.
  */
-export function createTemplate(
-  migrate: (sqlite: Database) => void,
-  { extensions = [] }: Pick<OpenOptions, "extensions"> = {},
-): Uint8Array {
+export function createTemplate(migrate: (sqlite: Database) => void): Uint8Array {
   const sqlite = new Database(":memory:");
   try {
     sqlite.run(`PRAGMA page_size = ${PAGE_BYTES}`);
     // A database without anything in it has no page; `createFile` writes the file's own number.
     sqlite.run("PRAGMA application_id = 1");
-    for (const extension of extensions) sqlite.loadExtension(extension);
     migrate(sqlite);
     layOutCommitRow(sqlite);
     const content = new Uint8Array(sqlite.serialize());
@@ -43,12 +39,12 @@ export function createTemplate(
  */
 export function createFile(
   path: string,
-  { template, extensions = [] }: Pick<OpenOptions, "template" | "extensions">,
+  { template }: Pick<OpenOptions, "template">,
   { ids, migrate }: { ids: Ids; migrate: (sqlite: Database) => void },
 ): number | null {
   const fileId = newFileId(ids);
   if (template !== undefined) return write(path, template(), { fileId, isSynced: false });
-  fs.closeSync(write(path, createTemplate(migrate, { extensions }), { fileId, isSynced: true }));
+  fs.closeSync(write(path, createTemplate(migrate), { fileId, isSynced: true }));
   return null;
 }
 

@@ -293,7 +293,7 @@ test("[DB125] a checkpoint, and a process that closes a file, have a deadline", 
   const warm = () =>
     reads.query({
       path: file.path,
-      extensions: [],
+      library: null,
       sql: "SELECT 1",
       params: [],
       page: null,

@@ -27,7 +27,7 @@ export function start(): void {
   }
 
   function marked(request: QueryRequest): Iterable<unknown[]> {
-    const connection = connections.of(request.path, request.extensions);
+    const connection = connections.of(request);
     return markedRows((statement) => rowsOf(connection, statement), request);
   }
 
@@ -37,7 +37,7 @@ export function start(): void {
       yield* marked(request);
       return;
     }
-    const connection = connections.of(request.path, request.extensions);
+    const connection = connections.of(request);
     connection.exec("BEGIN");
     try {
       yield* marked(request);

@@ -27,7 +27,8 @@ export type HighlightRequest = {
 export interface QueryRequest {
   op: "query";
   path: string;
-  extensions: readonly string[];
+  /** Path of the library whose functions the statement needs; null: none. */
+  library: string | null;
   sql: string;
   params: SentValues<SqlValue>;
   /** Bounds of a page; null: all rows, or an error when they are too large. */

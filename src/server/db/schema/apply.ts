@@ -1,6 +1,7 @@
 import type { Database } from "bun:sqlite";
 import { quoteIdentifier as quote } from "../identifiers.ts";
 import { INDEXED_NOW_LENGTH_MAX, REBUILD_NOW_ROWS_MAX } from "../limits.ts";
+import { dropEmbeddingTriggers, isEmbeddingTrigger } from "./embeddings.ts";
 import { dropGeoTriggers, isGeoTrigger } from "./geo-index.ts";
 import { readIndexNames } from "./inspect.ts";
 import type { TablePlan } from "./plan.ts";
@@ -46,12 +47,13 @@ function rebuildTable(sqlite: Database, table: DeclaredTable): void {
       "SELECT name, sql FROM sqlite_master WHERE type = 'trigger' AND tbl_name = ?",
     )
     .all(table.name)
-    .filter(({ name }) => !own.has(name) && !isGeoTrigger(table.name, name));
+    .filter(({ name }) => !own.has(name) && !isGeoTrigger(table.name, name) && !isEmbeddingTrigger(table.name, name));
   const columns = table.columns.filter(({ name }) => present.has(name)).map(({ name }) => quote(name));
   const list = ["rowid", ...columns].join(", ");
   // SQLite refuses to rename a table while a trigger refers to a missing one.
   dropFtsTriggers(sqlite, table.name);
   dropGeoTriggers(sqlite, table.name);
+  dropEmbeddingTriggers(sqlite, table.name);
   sqlite.run(createTableSql(table, temporaryName));
   sqlite.run(`INSERT INTO ${quote(temporaryName)} (${list}) SELECT ${list} FROM ${quote(table.name)} ORDER BY rowid`);
   sqlite.run(`DROP TABLE ${quote(table.name)}`);

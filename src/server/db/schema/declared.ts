@@ -10,6 +10,7 @@ import { applyFts, applyIndexes, applyPlan, dropFts, dropFtsTriggers } from "./a
 import { brokenReference, countBrokenReferences } from "./broken-references.ts";
 import { type FormerDatetimes, hasFormerDatetimes, noteRewritten, rewriteDatetimes } from "./datetimes.ts";
 import { isDoneAlready } from "./done-already.ts";
+import { applyEmbeddings, dropEmbeddings, dropEmbeddingTriggers } from "./embeddings.ts";
 import { applyGeo, dropGeo, dropGeoTriggers } from "./geo-index.ts";
 import {
   DECLARED_KEY,
@@ -155,11 +156,13 @@ function migrate(
     applyIndexes(sqlite, table);
     applyFts(sqlite, table, { isStale, rebuild: rebuildTexts });
     applyGeo(sqlite, table, { isStale });
+    applyEmbeddings(sqlite, table, { isStale });
   }
   for (const name of stored.keys()) {
     if (tables.some((table) => table.name === name)) continue;
     dropFts(sqlite, name);
     dropGeo(sqlite, name);
+    dropEmbeddings(sqlite, name);
   }
   applyLinks(sqlite, tables, { isStale, pathOf });
   applyTombstones(sqlite, tables, { known, isStale });
@@ -272,6 +275,7 @@ function runMigrations(sqlite: Database, tables: readonly DeclaredTable[], conte
     for (const name of context.stored.keys()) {
       dropFtsTriggers(sqlite, name);
       dropGeoTriggers(sqlite, name);
+      dropEmbeddingTriggers(sqlite, name);
     }
   }
   const record = sqlite.prepare(

@@ -66,6 +66,8 @@ export interface DeclaredTable {
   columns: DeclaredColumn[];
   indexes: DeclaredIndex[];
   fts: DeclaredFts | null;
+  /** Fields whose texts give a record its vector. Vectors of another key are not comparable with these. Absent: no vectors. */
+  embed?: { fields: string[]; key: string };
   migrations: DeclaredMigration[];
   /** Whether deletions of its records are logged. */
   isLogged?: boolean;

@@ -371,7 +371,9 @@ export class ClusterServer {
       nowMs: () => performance.now(),
       onRevocation: (position) => this.#confirmations.hasten(position),
       onFailed: (cause) => {
-        logger.error("cluster: this node cannot go on as the owner", { cause });
+        // In an orderly end nothing is missing.
+        if (!this.#isMoving && !this.#isStopping)
+          logger.error("cluster: this node cannot go on as the owner", { cause });
         this.#member.release();
       },
     });

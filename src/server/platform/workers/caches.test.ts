@@ -28,6 +28,7 @@ const CACHES: Readonly<Record<string, readonly Reason[]>> = {
   "areas/rooms/state/state.ts": ["writer", "writer", "writer"],
   "areas/rooms/state/steps.ts": ["writer"],
   "areas/site/directory.ts": ["fact"],
+  "areas/tables/embeddings/query-vectors.ts": ["writer"],
   "areas/tables/filters/sort.ts": ["fact"],
   "areas/tables/lookups/table-lookup.ts": ["fact", "fact", "fact"],
   "areas/tables/query/kept-lists.ts": ["commit"],

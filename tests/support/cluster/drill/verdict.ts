@@ -66,8 +66,8 @@ function filesOf({ dataDirectory }: DrillNode): Map<string, { number: number; ha
   cpSync(dataDirectory, copy, { recursive: true, filter: (path) => !path.endsWith("-shm") });
   const states = new Map<string, { number: number; hash: string }>();
   for (const path of new Bun.Glob("**/*.db").scanSync({ cwd: copy })) {
-    // Locks, and what a node keeps for itself.
-    if (/\.lock|^cluster\/|^set-aside/.test(path)) continue;
+    // Locks, and what a node keeps for itself: its own state, and restores that are compared.
+    if (/\.lock|^(?:cluster|continuous)\//.test(path)) continue;
     const file = join(copy, path);
     const sqlite = new Database(file);
     if (sqlite.query("SELECT 1 FROM sqlite_schema WHERE name = ?").get(COMMIT_TABLE) === null)

@@ -44,6 +44,10 @@ const isSort = ({ detail }: PlanStep): boolean => detail.startsWith("USE TEMP B-
 /** Counts what makes a plan slow: tables that are read as a whole, and orders that no index has. */
 const slownessOf = (plan: readonly PlanStep[]): number => 2 * plan.filter(isScan).length + plan.filter(isSort).length;
 
+/** Reads the tables that a statement names, and their indexes: a config may declare hundreds. */
+const SCHEMA = `SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL AND type IN ('table', 'index')
+  AND sql NOT LIKE 'CREATE VIRTUAL%' AND instr(?1, '"' || tbl_name || '"') > 0 ORDER BY type DESC`;
+
 /**
  * Returns an index with which SQLite has a better plan; null: none of those that the statement's conditions and order suggest. They
  * are tried on an empty copy of the schema, so that the answer is SQLite's own.
@@ -53,11 +57,7 @@ function helpfulIndex(sqlite: Database, sql: string, plan: readonly PlanStep[]):
   if (before === 0) return null;
   using copy = new Database(":memory:");
   try {
-    const schema = sqlite
-      .query<{ sql: string }, []>(
-        "SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL AND type IN ('table', 'index') AND sql NOT LIKE 'CREATE VIRTUAL%' AND name NOT LIKE 'sqlite_%' ORDER BY type DESC",
-      )
-      .all();
+    const schema = sqlite.query<{ sql: string }, [string]>(SCHEMA).all(sql);
     for (const { sql: create } of schema) copy.run(create);
     let best: Planned["index"] = null;
     let least = before;
@@ -68,7 +68,8 @@ function helpfulIndex(sqlite: Database, sql: string, plan: readonly PlanStep[]):
       copy.run('DROP INDEX "tried"');
       if (tried?.some(({ detail }) => detail.includes("INDEX tried")) !== true) continue;
       const slowness = slownessOf(tried);
-      if (slowness < least) [best, least] = [{ table, fields }, slowness];
+      const isShorter = slowness === least && best !== null && fields.length < best.fields.length;
+      if (slowness < least || isShorter) [best, least] = [{ table, fields }, slowness];
     }
     return best;
   } catch {
@@ -77,7 +78,7 @@ function helpfulIndex(sqlite: Database, sql: string, plan: readonly PlanStep[]):
   }
 }
 
-/** Returns indexes that the conditions and the order of a statement suggest, the shortest first. */
+/** Returns indexes that the conditions and the order of a statement suggest. */
 function candidates(copy: Database, sql: string): { table: string; fields: string[] }[] {
   const tables = [...sql.matchAll(/(?:FROM|JOIN|UPDATE) "([^"]+)"/g)].flatMap(([, name]) => name ?? []);
   return [...new Set(tables)]
@@ -88,34 +89,26 @@ function candidates(copy: Database, sql: string): { table: string; fields: strin
           .all(table)
           .map(({ name }) => name),
       );
-      const found = (pattern: RegExp): string[] => [
-        ...new Set(
-          [...sql.matchAll(pattern)].flatMap(([, name = ""]) => (columns.has(name) && name !== "id" ? name : [])),
-        ),
-      ];
-      const equal = found(/"([^"]+)" (?:=|IS|IN) /g);
-      const ranged = found(/"([^"]+)" (?:<|>|<=|>=|BETWEEN|LIKE|GLOB) /g);
+      const namesIn = (text: string, pattern: RegExp): string[] => {
+        const names = [...text.matchAll(pattern)].map(([, name = ""]) => name);
+        return [...new Set(names)].filter((name) => columns.has(name) && name !== "id");
+      };
+      const equal = namesIn(sql, /"([^"]+)" (?:=|IS|IN) /g);
+      const ranged = namesIn(sql, /"([^"]+)" (?:<|>|<=|>=|BETWEEN|LIKE|GLOB) /g);
       const [, order = ""] = /ORDER BY (.*)$/s.exec(sql) ?? [];
-      const sorted = [
-        ...new Set(
-          [...order.matchAll(/"([^"]+)"/g)].flatMap(([, name = ""]) =>
-            columns.has(name) && name !== "id" ? name : [],
-          ),
-        ),
-      ];
+      const sorted = namesIn(order, /"([^"]+)"/g);
+      // Those of several fields first: of equally good ones the shortest is taken.
       const lists = [
-        ...equal.map((field) => [field]),
-        sorted,
-        equal,
         [...equal, ...sorted],
         [...equal, ...ranged.slice(0, 1)],
-        ...ranged.map((field) => [field]),
+        sorted,
+        equal,
+        ...[...equal, ...ranged].map((field) => [field]),
       ];
       return lists
         .map((fields) => [...new Set(fields)].slice(0, INDEX_FIELDS_MAX))
         .filter((fields) => fields.length > 0)
         .map((fields) => ({ table, fields }));
     })
-    .toSorted((a, b) => a.fields.length - b.fields.length)
     .slice(0, INDEX_CANDIDATES_MAX);
 }

@@ -17,6 +17,10 @@ export function requireUnused(editing: Editing<EditOf<"removeField">>, place: Ta
     const path = `${place.path}.${member}`;
     if (names(expressionOf(property, path), edit.field)) used(path);
   }
+  const embedding = objectOf(place.object, "embed", place.path);
+  const embedded = embedding === null ? null : memberOf(embedding, "fields", `${place.path}.embed`);
+  const ofEmbedding = `${place.path}.embed.fields`;
+  if (embedded !== null && names(expressionOf(embedded, ofEmbedding), edit.field)) used(ofEmbedding);
   for (const path of usesElsewhere(editing)) used(path);
 }
 

@@ -22,6 +22,7 @@ export interface TableReads {
   count(asked: Parameters): Promise<number>;
   aggregate(asked: Parameters): Promise<{ groups: TableRecord[] }>;
   search(q: string, asked: Parameters): Promise<ListResult>;
+  nearest(id: string, asked: Parameters): Promise<ListResult>;
 }
 
 /** `TableQuery` of any table. */
@@ -73,8 +74,13 @@ export class AppQuery extends FluentQuery<AppQuery, string, QueryTerms> {
     return this.reads.count(filterParameters(this.description));
   }
 
-  async search(q: string, options: { offset?: number } = {}): Promise<ListResult> {
-    checkMembers("search", options, ["offset"]);
+  async nearest(id: string, ...given: readonly unknown[]): Promise<TableRecord[]> {
+    checkAlone("nearest", given);
+    return (await this.reads.nearest(id, listParameters(this.description))).items;
+  }
+
+  async search(q: string, options: { offset?: number; mode?: string } = {}): Promise<ListResult> {
+    checkMembers("search", options, SEARCHING);
     const found = await this.reads.search(q, { ...listParameters(this.description), ...options });
     return { ...found, hasMore: (options.offset ?? 0) + found.items.length < (found.total ?? 0) };
   }
@@ -87,6 +93,7 @@ export class AppQuery extends FluentQuery<AppQuery, string, QueryTerms> {
   }
 }
 
+const SEARCHING = ["offset", "mode"];
 const PAGING = ["after", "before", "offset", "total"];
 
 /** The former reads of a table, which take filters in their options until 0.4, beside today's. */
@@ -106,7 +113,7 @@ export function formerReads(reads: TableReads, say: SayFormer) {
       return reads.count(options);
     },
     async search(q: string, options: Parameters = {}): Promise<ListResult> {
-      if (isOf(options, ["offset"])) return query.search(q, options);
+      if (isOf(options, SEARCHING)) return query.search(q, options);
       checkFilters(options);
       say("search(q, options)", options["filter"], methods.search);
       return reads.search(q, options);

@@ -20,6 +20,7 @@ import {
   GetQuery,
   InsertQuery,
   ListQuery,
+  NearestQuery,
   SearchQuery,
   SignQuery,
 } from "../model/requests.ts";
@@ -40,6 +41,10 @@ const UNREADABLE = "A caller that may not read the record gets its id and the va
 const READ_ERRORS = [400, 404, 408, 503];
 const WRITE_ERRORS = [400, 404, 409, 503];
 const WITH_HIGHLIGHTS = Type.Object({ highlights: HIGHLIGHTS });
+
+const WITH_SIMILARITY = Type.Object({
+  similarity: Type.Number({ description: "The cosine between both vectors: 1 for the same direction" }),
+});
 
 const GROUP = Type.Unsafe<object>({
   type: "object",
@@ -131,6 +136,14 @@ function declareReads<Common extends object, WithId extends object>(common: Comm
       summary: "Search the text of records",
       query: { ...SearchQuery, ...SignQuery },
       answers: { 200: pageOf(Type.Intersect([record, WITH_HIGHLIGHTS]), "The best matches first, with highlights") },
+      errors: [...READ_ERRORS, 413, 429],
+    },
+    nearest: {
+      ...withId,
+      summary: "List the records nearest in meaning to one",
+      description: "For a table whose records have vectors. A record without a vector has no nearest ones.",
+      query: { ...NearestQuery, ...SignQuery },
+      answers: { 200: pageOf(Type.Intersect([record, WITH_SIMILARITY]), "The nearest first") },
       errors: [...READ_ERRORS, 413],
     },
     get: {

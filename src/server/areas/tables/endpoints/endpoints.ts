@@ -170,6 +170,9 @@ export function endpointsBelow(
     get: endpoint(`GET ${base}/:id`, declared.get, (context) =>
       signed(context, (asked, address) => service.get(asked, address, context.params.id)),
     ),
+    nearest: endpoint(`GET ${base}/:id/nearest`, declared.nearest, (context) =>
+      signed(context, (asked, address) => service.nearest(asked, address, context.params.id)),
+    ),
     insert: endpoint(`POST ${base}`, declared.insert, (context) => {
       const { principal, params, peek, body } = context;
       const address = addressOf(params);

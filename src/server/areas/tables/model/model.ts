@@ -3,18 +3,29 @@ import { checkedFields } from "../../../config/sections/tables/checked-fields.ts
 import { IDS_DEFAULT, referenceOf, typeOf } from "../../../config/sections/tables/fields.ts";
 import { VIEW_DOCUMENT } from "../../../config/sections/tables/view-sample.ts";
 import { viewSource } from "../../../config/sections/tables/view-sql.ts";
-import type { Field, FieldType, FullTextSearch, Index, NamespaceConfig, TableConfig } from "../../../config/types.ts";
+import type {
+  Embedding,
+  Field,
+  FieldType,
+  FullTextSearch,
+  Index,
+  NamespaceConfig,
+  TableConfig,
+} from "../../../config/types.ts";
 import {
   type DeclaredColumn,
   type DeclaredTable,
   type DeclaredValues,
+  embeddedName,
   geoIndexName,
   indexName,
   linksName,
   primaryKeyIndexName,
   quoteIdentifier,
   type RehearsalJob,
+  unembeddedName,
 } from "../../../db/index.ts";
+import { EMBEDDED_AT_ONCE_DEFAULT } from "../limits.ts";
 
 export interface Column {
   name: string;
@@ -76,6 +87,19 @@ export interface View {
   live: readonly string[];
 }
 
+/** Description of the vectors that the records of a table get. */
+export interface EmbeddingModel extends Pick<Embedding, "with"> {
+  fields: readonly string[];
+  /** Vectors of different keys cannot be compared. */
+  key: string;
+  /** Texts that the function gets at once. */
+  batch: number;
+  /** Quoted name of the table of vectors, by row id. */
+  vectors: string;
+  /** Quoted name of the table of the records that wait for a vector. */
+  waiting: string;
+}
+
 /** A table, compiled at start from the checked config. */
 export interface TableModel {
   namespace: string;
@@ -106,6 +130,8 @@ export interface TableModel {
   hasCreatedAt: boolean;
   hasUpdatedAt: boolean;
   fts: { fields: readonly string[]; tokenize: "unicode61" | "trigram" | "porter"; sql: string } | null;
+  /** The vectors of its records; null: they get none. */
+  embed: EmbeddingModel | null;
   /** The tables of the namespace by name, this one included. */
   siblings: ReadonlyMap<string, TableModel>;
   /** References from this table to others of its file. */
@@ -234,6 +260,7 @@ function compileTable(namespace: string, name: string, config: TableConfig): Tab
     hasCreatedAt: config.schema?.["createdAt"] !== false,
     hasUpdatedAt: config.schema?.["updatedAt"] !== false,
     fts: fts === null ? null : { ...fts, sql: quoteIdentifier(`${name}_fts`) },
+    embed: config.embed === undefined ? null : compileEmbedding(name, config.embed),
     siblings: NO_SIBLINGS,
     outgoing: [],
     incoming: [],
@@ -334,6 +361,18 @@ function compileFts(
   return { fields: options.fields, tokenize: options.tokenize ?? "unicode61" };
 }
 
+function compileEmbedding(table: string, { fields, with: work, model, batch }: Embedding): EmbeddingModel {
+  const made = JSON.stringify(model === undefined ? { fields, code: String(work) } : { fields, model });
+  return {
+    fields,
+    with: work,
+    key: new Bun.CryptoHasher("sha256").update(made).digest("hex"),
+    batch: batch ?? EMBEDDED_AT_ONCE_DEFAULT,
+    vectors: quoteIdentifier(embeddedName(table)),
+    waiting: quoteIdentifier(unembeddedName(table)),
+  };
+}
+
 const referencesOf = ({ columns }: TableModel) =>
   columns.flatMap((column) => {
     const reference = column.field === null ? null : referenceOf(column.field);
@@ -371,6 +410,7 @@ export function declareTable(model: TableModel): DeclaredTable {
       unique: index.unique === true,
     })),
     fts: model.fts === null ? null : { fields: [...model.fts.fields], tokenize: model.fts.tokenize },
+    ...(model.embed === null ? {} : { embed: { fields: [...model.embed.fields], key: model.embed.key } }),
     migrations: [...(model.config.migrations ?? [])],
     ...(model.isLogged ? { isLogged: true } : {}),
   };

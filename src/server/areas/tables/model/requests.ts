@@ -13,6 +13,8 @@ import {
   LIMIT_DEFAULT,
   LIMIT_MAX,
   MARK_LENGTH_MAX,
+  NEAREST_DEFAULT,
+  NEAREST_MAX,
   OR_CONDITIONS_MAX,
   POSITION_MAX,
   QUERY_LENGTH_MAX,
@@ -99,6 +101,11 @@ export const SearchQuery = {
     maxLength: QUERY_LENGTH_MAX,
     description: "Words that must all occur; the last one may be a prefix",
   }),
+  mode: Type.Optional(
+    Type.Union([Type.Literal("words"), Type.Literal("hybrid")], {
+      description: "hybrid: by words and by meaning, where the table has vectors; words by default",
+    }),
+  ),
   filter,
   orFilter,
   sort,
@@ -111,6 +118,14 @@ export const SearchQuery = {
   highlightPost: Type.Optional(
     Type.String({ maxLength: MARK_LENGTH_MAX, description: "Text after each match; </mark> by default" }),
   ),
+  fields,
+  expand,
+};
+
+export const NearestQuery = {
+  limit: whole(`Records: ${NEAREST_DEFAULT} by default`, 1, NEAREST_MAX),
+  filter,
+  orFilter,
   fields,
   expand,
 };
@@ -193,6 +208,7 @@ export type ListValues = Static<TObject<typeof ListQuery>>;
 export type GetValues = Static<TObject<typeof GetQuery>>;
 export type CountValues = Static<TObject<typeof CountQuery>>;
 export type AggregateValues = Static<TObject<typeof AggregateQuery>>;
+export type NearestValues = Static<TObject<typeof NearestQuery>>;
 export type SearchValues = Static<TObject<typeof SearchQuery>>;
 
 /** A read: its principal, its parameters, and the caller whose queue share long reads take. */

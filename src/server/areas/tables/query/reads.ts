@@ -186,7 +186,7 @@ export function createReads({ rights, expanding }: { rights: RecordRights; expan
       });
     });
 
-  return { get, list, listed, count, grant, readableTables, inTurn };
+  return { get, find, list, listed, count, grant, readableTables, inTurn };
 }
 
 /** Returns the list of a request, which may be a cached text for requests like it. */

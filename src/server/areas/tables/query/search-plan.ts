@@ -219,6 +219,10 @@ export function pageSql(model: TableModel, found: SqlCondition, query: PageQuery
   return pageOf(model, found, query, { columns, order: orderIn(query.sort, PAGE) });
 }
 
+/** Returns the statement for the number of all matches and the row ids of one page. */
+export const rowsSql = (model: TableModel, found: SqlCondition, query: PageQuery): SqlCondition =>
+  pageOf(model, found, query, { columns: ["t.rowid"], order: orderIn(query.sort, PAGE) });
+
 const orderIn = (sort: Sort | null, cte: string): SqlCondition =>
   sort === null ? { sql: `${cte}.${RANK}, t."id"`, params: [] } : orderBy(sort, { reverse: false, alias: "t." });
 

@@ -28,6 +28,7 @@ import { isJsonText, type TableModel } from "../model/model.ts";
 import type { ReadRequest, SearchValues } from "../model/requests.ts";
 import type { Table } from "../records/namespaces.ts";
 import { withOwnAddress } from "../records/users-view.ts";
+import type { Grant } from "../rules/access.ts";
 import { limitOf, parseFields, parseFilters, pick } from "./list-query.ts";
 import { mayTakeLong } from "./matches.ts";
 import { preparedOf } from "./prepared-reads.ts";
@@ -35,7 +36,14 @@ import { notByRecord, type Reads, type Source } from "./reads.ts";
 import { foundSql, pageSql, planSearch } from "./search-plan.ts";
 import { rankedPageSql, rankRequest } from "./search-rank.ts";
 
-export function createSearch(deps: { reads: Reads; expanding: Expanding }) {
+/** Searches by words and by meaning, with the rights of the caller's grant. */
+export type HybridSearch = (
+  asked: ReadRequest<SearchValues>,
+  source: Source,
+  parsed: { query: SearchValues; granted: Grant },
+) => Promise<ListResult>;
+
+export function createSearch(deps: { reads: Reads; expanding: Expanding; hybrid: HybridSearch }) {
   return {
     /** Searches the table. Errors: 400 without `q` or without full-text search, 413 for a page that is too large. [TB41] */
     async search(asked: ReadRequest<SearchValues>, source: Source): Promise<ListResult> {
@@ -45,6 +53,7 @@ export function createSearch(deps: { reads: Reads; expanding: Expanding }) {
       const { table, file } = source;
       const { model } = table;
       const query = asked.query();
+      if (query.mode === "hybrid") return deps.hybrid(asked, source, { query, granted });
       const plan = planSearch(model, query, textPlaces(model));
       const limit = limitOf(query);
       const offset = searchOffset(query, limit);
@@ -121,7 +130,7 @@ async function longHits(
   throw tooLarge(`The page holds more than ${SEARCH_PAGE_BYTES_MAX} bytes; request fewer records with a lower limit`);
 }
 
-function boundsOf(model: TableModel): PageBounds {
+export function boundsOf(model: TableModel): PageBounds {
   const names = [...model.columns.map(({ name }) => name), ...(model.fts?.fields ?? []), "highlights"];
   return {
     bytesMax: SEARCH_PAGE_BYTES_MAX,
@@ -137,10 +146,10 @@ const hitOf = (model: TableModel, { codec }: Table["store"], [total, ...values]:
 });
 
 /** Returns the index of each searched text in a row of `pageSql`. */
-const textPlaces = (model: TableModel): number[] =>
+export const textPlaces = (model: TableModel): number[] =>
   (model.fts?.fields ?? []).map((field) => 1 + model.columns.findIndex(({ name }) => name === field));
 
-function highlightsOf(model: TableModel, marked: readonly unknown[]): Record<string, string> {
+export function highlightsOf(model: TableModel, marked: readonly unknown[]): Record<string, string> {
   const highlights: Record<string, string> = {};
   for (const [index, field] of (model.fts?.fields ?? []).entries()) {
     const text = marked[index];
@@ -150,10 +159,10 @@ function highlightsOf(model: TableModel, marked: readonly unknown[]): Record<str
 }
 
 /** Returns the order of the matches that are not ranked, and by which the ranked ones are chosen. */
-const newestFirst = (model: TableModel): Sort =>
+export const newestFirst = (model: TableModel): Sort =>
   parseSort(model, model.hasCreatedAt ? "createdAt:desc,id:desc" : "id:desc");
 
-function searchOffset({ page, offset }: SearchValues, limit: number): number {
+export function searchOffset({ page, offset }: SearchValues, limit: number): number {
   if (page === undefined) return offset ?? 0;
   if (offset !== undefined) throw badField("page", "invalid_value", "page and offset cannot be used together");
   return (page - 1) * limit;

@@ -1,6 +1,6 @@
 import type { Database } from "bun:sqlite";
 import { existsSync, mkdirSync, readdirSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { LRUCache } from "lru-cache";
 import type { Ids } from "../../../../kernel/ids.ts";
 import type { Logger } from "../../../../kernel/logger.ts";
@@ -121,6 +121,8 @@ export function openNamespaces(deps: {
   accounts: () => Iterable<AccountMembers>;
   /** Called with an opened file of an instance that refers to other files, as `InstanceFilesOptions.catchUp`. Absent: not at all. */
   catchUp?: (namespace: string, file: DatabaseFile) => Promise<void> | undefined;
+  /** Called with an opened file of an instance whose records get vectors, before others use it. */
+  onOpened?: (address: { namespace: string; instanceId: string }, file: DatabaseFile) => void;
 }): ReadonlyMap<string, Namespace> {
   const namespaces = new Map<string, Namespace>();
   const counted = countedNamespaces(deps.systemFile);
@@ -143,6 +145,11 @@ export function openNamespaces(deps: {
       const directory = join(deps.directory, name);
       const { perInstance, instancesPerUser } = config.quota ?? {};
       const isFar = [...models.values()].some(({ far }) => far.length > 0);
+      const isEmbedded = [...models.values()].some(({ embed }) => embed !== null);
+      const opened = (file: DatabaseFile) => {
+        if (isEmbedded) deps.onOpened?.({ namespace: name, instanceId: basename(file.path, ENDING) }, file);
+        return isFar ? deps.catchUp?.(name, file) : undefined;
+      };
       const isCounted = instancesPerUser !== undefined || counted.has(name);
       const creators = () =>
         createCreators({
@@ -163,7 +170,7 @@ export function openNamespaces(deps: {
         onReplace: (instanceId) => deps.onReplace({ namespace: name, instanceId }),
         onCommit: (instanceId, groups) => deps.onCommit({ namespace: name, instanceId }, groups),
         outbox: outboxOf,
-        catchUp: isFar ? (file) => deps.catchUp?.(name, file) : undefined,
+        catchUp: isFar || isEmbedded ? opened : undefined,
         onFormer: (instanceId, former) => logFormer(deps.logger, former, instanceId),
         onUnfit: (instanceId, cause) =>
           deps.logger.error(`databases.${name}: an instance does not fit what is declared: its requests are 503`, {

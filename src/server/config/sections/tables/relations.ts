@@ -17,6 +17,7 @@ export function checkRelations(value: unknown, report: Report): void {
     const table = value[name] as PlainObject;
     const at = report.at(name);
     checkSearch(name, table, fields, at.at("fts"));
+    checkEmbedding(name, table, fields, at.at("embed"));
     checkIndexes(table["indexes"], fields, at.at("indexes"));
     checkDisplay(table["display"], fields, at.at("display"));
     if (!isPlainObject(table["schema"])) continue;
@@ -63,6 +64,27 @@ function checkSearch(table: string, { fts, schema }: PlainObject, fields: Fields
     report.say(
       `needs another name for the field highlights of ${table}: results of a search have a member of that name`,
     );
+  }
+}
+
+function checkEmbedding(table: string, { embed, schema }: PlainObject, fields: Fields, report: Report): void {
+  const names: unknown = isPlainObject(embed) ? embed["fields"] : undefined;
+  if (!Array.isArray(names)) return;
+  if (schema === undefined) {
+    report.say("needs a schema: a table without one has no fields to embed");
+    return;
+  }
+  const at = report.at("fields");
+  for (const [index, name] of names.entries()) {
+    if (typeof name !== "string") continue;
+    const field = fields.get(name);
+    if (field === undefined) at.at(index).say(unknownField(name, fields));
+    else if (!TEXTUAL.has(field.type)) at.at(index).say(`must be a string or text field, ${name} is ${field.type}`);
+    if (names.indexOf(name) !== index) at.at(index).say(`is listed twice: ${describe(name)}`);
+  }
+  for (const taken of ["highlights", "similarity"]) {
+    if (fields.has(taken))
+      report.say(`needs another name for the field ${taken} of ${table}: results have a member of that name`);
   }
 }
 

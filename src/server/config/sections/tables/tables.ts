@@ -1,8 +1,9 @@
 import { type Static, Type } from "typebox";
 import type { MaybePromise, OrNothing } from "../../../../kernel/maybe-promise.ts";
+import type { AppAccess } from "../../app/index.ts";
 import type { HookContext, RuleContext } from "../../context.ts";
 import type { Auth } from "../../identity.ts";
-import { COLUMNS_MAX, RECORD_SIZE_MAX_BYTES } from "../../limits.ts";
+import { COLUMNS_MAX, EMBEDDED_AT_ONCE_MAX, RECORD_SIZE_MAX_BYTES } from "../../limits.ts";
 import type { TableRecord } from "../../records.ts";
 import { check } from "../../shape/check.ts";
 import { AUTOMATIC_FIELDS, fieldNameProblem } from "../../shape/names.ts";
@@ -87,6 +88,21 @@ const Search = Type.Object({
 });
 export interface FullTextSearch extends Static<typeof Search> {}
 
+const Embedding = Type.Object({
+  fields: fieldNames(),
+  /** Returns a vector for each text, in their order. All vectors have the same length, of at most 4,096 numbers. */
+  with: func<(app: AppAccess, texts: string[]) => MaybePromise<readonly (readonly number[])[]>>(),
+  /**
+   * The name of what makes the vectors. Another name, or other fields, make all of them again. Absent: another text of the function
+   * does.
+   */
+  model: Type.Optional(text()),
+  /** The texts that the function gets at once; 64 by default, at most 128. */
+  batch: Type.Optional(whole({ min: 1, max: EMBEDDED_AT_ONCE_MAX })),
+});
+/** Vectors of a table's records, for search by meaning. */
+export interface Embedding extends Static<typeof Embedding> {}
+
 const IndexShape = Type.Object({ fields: fieldNames(), unique: Type.Optional(Type.Boolean()) });
 export interface Index extends Static<typeof IndexShape> {}
 
@@ -110,6 +126,8 @@ export const TableShape = Type.Object({
   /** The fields. Absent: schemaless. `false` omits `createdAt` or `updatedAt`. */
   schema: Type.Optional(Fields),
   fts: Type.Optional(Type.Union([fieldNames(), Type.Unsafe<FullTextSearch>(Search)])),
+  /** Vectors of the texts in these fields, for searches with `mode=hybrid` and for the nearest records. */
+  embed: Type.Optional(Type.Unsafe<Embedding>(Embedding)),
   indexes: Type.Optional(list(Type.Unsafe<Index>(IndexShape), { minItems: 0 })),
   /** The text field by which people know a record, for the dashboard. By default it is guessed: `title`, `name` and the like. */
   display: Type.Optional(text()),

@@ -14,6 +14,7 @@ import kotlinx.serialization.json.JsonElement
 import kotlinx.serialization.json.JsonObject
 import kotlinx.serialization.json.JsonPrimitive
 import platform.client.realtime.PresenceEntry
+import platform.client.realtime.Room
 import java.util.concurrent.ConcurrentHashMap
 
 // The client under the conformance suite: one operation for each line of its input.
@@ -23,6 +24,8 @@ private class Opened(val client: PlatformClient) {
     val watched = ConcurrentHashMap<String, List<JsonObject>>()
     val jobs = ConcurrentHashMap<String, Job>()
     val present = ConcurrentHashMap<String, List<PresenceEntry>>()
+    val rooms = ConcurrentHashMap<String, Room>()
+    val said = ConcurrentHashMap<String, MutableList<String>>()
     val heard: MutableList<JsonElement> = java.util.Collections.synchronizedList(ArrayList())
 }
 
@@ -108,11 +111,21 @@ private suspend fun live(open: Opened, operation: String, args: JsonObject): Any
     }
     "say" -> open.client.broadcast(args.string("channel")).send(args.string("event"), args["data"]).let { null }
     "heard" -> open.heard.toList()
+    "join" -> {
+        val id = args.string("room")
+        val room = open.client.joinRoom("board", id)
+        open.rooms[id] = room
+        val said = open.said.getOrPut(id) { java.util.Collections.synchronizedList(ArrayList()) }
+        open.scope.launch { room.messages.collect { message -> said += (message.data as JsonObject).string("text") } }
+        null
+    }
+    "act" -> open.rooms.getValue(args.string("room")).act(args.string("type"), args["payload"])
+    "room" -> args.string("room").let { mapOf("shared" to open.rooms.getValue(it).states.value.shared, "said" to open.said.getValue(it).toList()) }
     else -> error("There is no operation $operation")
 }
 
 private suspend fun perform(name: String, operation: String, args: JsonObject): Any? {
-    if (operation == "hello") return mapOf("supports" to listOf("files", "live", "presence", "broadcast"))
+    if (operation == "hello") return mapOf("supports" to listOf("files", "live", "presence", "broadcast", "rooms"))
     if (operation == "open") {
         opened[name] = Opened(PlatformClient(args.string("url"), args.text("serviceKey")))
         return null

@@ -11,6 +11,7 @@ import kotlinx.serialization.json.JsonObject
 import org.junit.jupiter.api.DisplayName
 import platform.client.realtime.Change
 import platform.client.realtime.RealtimeStatus
+import platform.client.realtime.RoomStatus
 import java.util.UUID
 import java.util.concurrent.ConcurrentHashMap
 import kotlin.test.Test
@@ -204,6 +205,63 @@ internal class RealtimeTest : ServerTest() {
         until { bob.realtimeStatus.value == RealtimeStatus.IDLE && ann.realtimeStatus.value == RealtimeStatus.IDLE }
         ann.close()
         bob.close()
+    }
+
+    @Test
+    @DisplayName("[KT23] states follow, actions answer, refusals say why, and a removed player is 403")
+    fun room() = tested {
+        val ann = server.user()
+        val bob = server.user()
+        val id = UUID.randomUUID().toString()
+        val mine = ann.joinRoom("board", id)
+        val theirs = bob.joinRoom("board", id)
+        val said = async { theirs.messages.first() }
+        val before = theirs.states.value.shared
+        assertEquals("3", mine.act("write", mapOf("line" to "one")).toString())
+        theirs.states.first { it.shared["lines"]?.toString() == "[\"one\"]" }
+        mine.states.first { it.mine.long("count") == 1L }
+        assertEquals(0, before.size + theirs.states.value.mine.size)
+        mine.act("clear")
+        theirs.states.first { "last" !in it.shared }
+        assertEquals("A line has a text", failing(400) { mine.act("write", mapOf("line" to "")) }.message)
+        failing(404) { mine.act("dance") }
+        until {
+            mine.act("say", mapOf("text" to "hi"))
+            delay(100)
+            said.isCompleted
+        }
+        assertEquals("said {\"text\":\"hi\"}", said.await().let { "${it.type} ${it.data}" })
+        theirs.act("kick", mapOf("userId" to ann.auth.user!!.id))
+        mine.status.first { it == RoomStatus.LEFT }
+        assertEquals(403, mine.problem?.status)
+        failing(403) { mine.act("clear") }
+        failing(403) { bob.joinRoom("board", "closed-1") }
+        PlatformClient(server.url).use { nobody -> failing(401) { nobody.joinRoom("board", id) } }
+        theirs.close()
+        failing(0) { theirs.act("clear") }
+        ann.close()
+        bob.close()
+    }
+
+    @Test
+    @DisplayName("[KT23] a room is joined again after a kill of the server, with its state; it ends with the session")
+    fun roomAgain() = tested {
+        Server(CONFIG).use { own ->
+            own.user().use { client ->
+                val room = client.joinRoom("board", "a")
+                room.act("write", mapOf("line" to "one"))
+                room.states.first { "lines" in it.shared }
+                own.kill()
+                room.status.first { it == RoomStatus.OFFLINE }
+                own.start()
+                room.status.first { it == RoomStatus.JOINED }
+                assertEquals("3", room.act("write", mapOf("line" to "two")).toString())
+                room.states.first { it.shared["lines"]?.toString() == "[\"one\",\"two\"]" }
+                own.root().use { it.request("POST", "/api/auth/admin/users/${client.auth.user!!.id}/revoke") }
+                room.status.first { it == RoomStatus.LEFT }
+                assertEquals(401, room.problem?.status)
+            }
+        }
     }
 
     @Test

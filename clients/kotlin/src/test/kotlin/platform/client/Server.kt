@@ -26,7 +26,7 @@ internal class Server(config: String) : AutoCloseable {
 
     fun start() {
         val executable = System.getenv("PLATFORM_EXECUTABLE").orEmpty()
-        val program = if (executable != "") listOf(File(executable).absolutePath)
+        val program = if (executable != "") listOf(ROOT.resolve(executable).path)
         else listOf("$ROOT/node_modules/.bin/bun", "--no-env-file", "$ROOT/src/main.ts")
         val builder = ProcessBuilder(program + listOf("start", "--config", "platform.config.ts", "--data", "data", "--port", port))
         builder.directory(folder).redirectError(File(folder, "log"))
@@ -58,13 +58,30 @@ internal class Server(config: String) : AutoCloseable {
 internal const val PASSWORD = "correct horse battery"
 
 internal val CONFIG = """
-import { defineConfig } from "platform";
+import { defineConfig, Refusal } from "platform";
 const all = { read: true, insert: (auth) => auth !== null, update: (auth) => auth !== null, delete: (auth) => auth !== null, upsert: "matching" };
 const many = { requests: 1_000_000, window: 60 };
 export default defineConfig({
   auth: { anonymous: true, mfa: { totp: true }, session: { accessTokenTtl: 2 } },
   rateLimits: { auth: many, signin: many, signup: many },
   storage: { buckets: { files: { access: { read: true, write: (auth) => auth !== null, delete: (auth) => auth !== null } } } },
+  rooms: {
+    board: {
+      access: { join: (auth, roomId) => auth !== null && !roomId.startsWith("closed") },
+      actions: {
+        write(room, player, { line }) {
+          if (line === "") throw new Refusal("A line has a text");
+          room.setShared((state) => ({ ...state, last: { line, by: player.userId }, lines: [...(state.lines ?? []), line] }));
+          room.setPlayer(player.userId, (state) => ({ count: (state.count ?? 0) + 1 }));
+          room.save();
+          return line.length;
+        },
+        clear(room) { room.setShared((state) => ({ ...state, last: null })); },
+        say: (room, _player, { text }) => room.send("said", { text }),
+        kick: (room, _player, { userId }) => room.kick(userId),
+      },
+    },
+  },
   databases: {
     shared: {
       tables: {

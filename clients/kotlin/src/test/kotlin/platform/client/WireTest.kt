@@ -7,6 +7,7 @@ import org.junit.jupiter.api.DisplayName
 import platform.client.realtime.Change
 import platform.client.realtime.Mirror
 import platform.client.realtime.Window
+import platform.client.realtime.changedBy
 import platform.client.realtime.orderOf
 import java.util.Date
 import java.util.UUID
@@ -77,6 +78,15 @@ internal class WireTest {
         val expected = """[["a","==",1],{"or":[[["b",">",2]],[{"not":[["c","in",["x"]]]}]]}]"""
         assertEquals(expected, filter.toString())
         assertEquals("""[{"some":{"table":"reviews","where":[["filmId","==",{"field":"id"}]]}}]""", related.toString())
+    }
+
+    @Test
+    @DisplayName("[KT23] a delta makes another state, and leaves the one before as it is")
+    fun deltas() {
+        val state = json.parseToJsonElement("""{"a":{"b":1,"c":2},"d":[1]}""") as JsonObject
+        val delta = json.parseToJsonElement("""{"a.b":null,"e.f.g":3,"d":[2]}""") as JsonObject
+        assertEquals("""{"a":{"c":2},"d":[2],"e":{"f":{"g":3}}}""", changedBy(state, delta).toString())
+        assertEquals("""{"a":{"b":1,"c":2},"d":[1]}""", state.toString())
     }
 
     private fun record(id: String, n: Int) = JsonObject(mapOf("id" to JsonPrimitive(id), "n" to JsonPrimitive(n)))

@@ -19,10 +19,8 @@ import kotlinx.serialization.json.JsonArray
 import kotlinx.serialization.json.JsonObject
 import kotlinx.serialization.json.JsonPrimitive
 import kotlinx.serialization.json.contentOrNull
-import platform.client.Outgoing
 import platform.client.PlatformException
 import platform.client.Transport
-import platform.client.asObject
 import platform.client.jsonOf
 import platform.client.networkError
 import platform.client.now
@@ -39,7 +37,6 @@ private const val PONG_MS = 3_500L
 /** Longest time between two pings, which keep presence alive. */
 private const val PING_MS = 20_000L
 private const val TICK_MS = 1_000L
-private const val ANSWER_MS = 15_000L
 
 /** Subscriptions of one connection, as the server has it. */
 private const val ROUTES_MAX = 200
@@ -93,6 +90,7 @@ internal class Realtime(val transport: Transport, parent: CoroutineScope) {
         private set
     private var lastId = 0L
     private var checking: Job? = null
+    private val login = Login(transport)
 
     val status: StateFlow<RealtimeStatus> get() = state
 
@@ -165,11 +163,12 @@ internal class Realtime(val transport: Transport, parent: CoroutineScope) {
             while (routes.isNotEmpty()) {
                 state.value = if (failures == 0) RealtimeStatus.CONNECTING else RealtimeStatus.OFFLINE
                 try {
-                    val made = connect()
+                    val opened = login.open("/api/realtime") { routes.values.toList().forEach(::requireUser) }
+                    val made = Link(opened.socket, opened.userId, opened.token)
                     failures = 0
                     serve(made)
                 } catch (end: Closed) {
-                    lostWith(end)
+                    login.lost(end)
                 } catch (_: AnotherUser) {
                     continue
                 } catch (problem: PlatformException) {
@@ -188,52 +187,6 @@ internal class Realtime(val transport: Transport, parent: CoroutineScope) {
     }
 
     private fun closedClient() = networkError("The client is closed")
-
-    /** Replaces the tokens where the server has ended the session: it may have meant the token only. */
-    private suspend fun lostWith(end: Closed) {
-        val token = transport.session.value?.accessToken
-        if (end.code != SESSION_ENDED || token == null) return
-        try {
-            transport.replaceRefused(token)
-        } catch (_: PlatformException) {
-            // The next connection tries again.
-        }
-    }
-
-    private suspend fun connect(): Link {
-        val socket = Socket.open(transport.http, "ws" + transport.base.substring("http".length) + "/api/realtime")
-        try {
-            for (attempt in 1..2) {
-                val token = credentials()
-                routes.values.toList().forEach(::requireUser)
-                val user = transport.userId
-                val message = if (token == null) mapOf("type" to "auth", "anonymous" to true) else mapOf("type" to "auth", "token" to token)
-                socket.send(jsonOf(message))
-                if (isAccepted(socket)) return Link(socket, user, token)
-                if (token == null || !transport.replaceRefused(token) && transport.session.value != null) break
-            }
-            throw PlatformException(401, "The server refused the access token")
-        } catch (problem: Throwable) {
-            socket.drop()
-            throw problem
-        }
-    }
-
-    private suspend fun isAccepted(socket: Socket): Boolean {
-        while (true) {
-            val answer = socket.receive(ANSWER_MS) ?: throw Closed(Socket.LOST)
-            when (answer.text("type")) {
-                "auth_success" -> return true
-                "auth_error" -> return false
-            }
-        }
-    }
-
-    /** Returns an access token, for a service key a ticket that is good once, null for nobody. */
-    private suspend fun credentials(): String? {
-        if (transport.serviceKey == null) return transport.token()
-        return transport.json(Outgoing("POST", "/api/admin/socket-ticket")).asObject().text("ticket")
-    }
 
     /** Ends a route whose user is gone. What nobody began goes on as the user who has signed in. */
     private fun requireUser(route: Route) {
@@ -321,15 +274,9 @@ internal class Realtime(val transport: Transport, parent: CoroutineScope) {
         val asked = message.text("requestId")
         val route = message.text("id")?.let { routes[it] } ?: message.text("channel")?.let { made.sources[it] }
         if (asked == null && code == "RATE_LIMITED") throw Closed(TRY_AGAIN)
-        val problem = problemOf(code, message.text("message") ?: code)
+        val problem = problemOf(transport, message)
         if (asked != null) made.answers[asked]?.completeExceptionally(problem)
         else if (route != null) fail(route, problem)
-    }
-
-    private fun problemOf(code: String, message: String): PlatformException {
-        val status = STATUSES.firstOrNull { (ending) -> code.endsWith(ending) }?.second ?: 400
-        val isNobody = transport.userId == null && transport.serviceKey == null
-        return PlatformException(if (status == 403 && isNobody) 401 else status, message)
     }
 
     private fun fail(route: Route, problem: PlatformException) {
@@ -351,13 +298,21 @@ internal class Realtime(val transport: Transport, parent: CoroutineScope) {
     private class AnotherUser : Exception()
 
     private companion object {
-        const val SESSION_ENDED = 4003
         const val TRY_AGAIN = 1013
-        val STATUSES = listOf(
-            "AUTHENTICATED" to 401, "REVOKED" to 401, "DENIED" to 403, "INVALID_CHANNEL" to 404, "FULL" to 409,
-            "TOO_MANY_SUBSCRIPTIONS" to 429, "TOO_MANY_TRACKED" to 429, "TOO_LARGE" to 413, "LIMITED" to 429,
-        )
     }
+}
+
+private val STATUSES = listOf(
+    "AUTHENTICATED" to 401, "REVOKED" to 401, "DENIED" to 403, "INVALID_CHANNEL" to 404, "NO_HANDLER" to 404, "FULL" to 409,
+    "TOO_MANY_SUBSCRIPTIONS" to 429, "TOO_MANY_TRACKED" to 429, "TOO_LARGE" to 413, "LIMITED" to 429,
+)
+
+/** Returns the error that a message describes. */
+internal fun problemOf(transport: Transport, message: JsonObject): PlatformException {
+    val code = message.text("code").orEmpty()
+    val status = STATUSES.firstOrNull { (ending) -> code.endsWith(ending) }?.second ?: 400
+    val isNobody = transport.userId == null && transport.serviceKey == null
+    return PlatformException(if (status == 403 && isNobody) 401 else status, message.text("message") ?: code)
 }
 
 /** Runs [work] with the topic of a channel, one for all that use it. */

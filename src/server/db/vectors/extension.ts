@@ -5,6 +5,7 @@ import { basename, join } from "node:path";
 import { getLoadablePath } from "sqlite-vec";
 import { reasonOf } from "../../../kernel/errors.ts";
 import { replaceSmallFile } from "../../disk/small-file.ts";
+import { loadVectorExtension } from "./load.ts";
 
 /** Library of sqlite-vec, at a path from which it can be loaded. */
 export interface ExtensionFile {
@@ -107,11 +108,4 @@ export async function embeddedExtension(): Promise<string | null> {
   } catch {
     return null;
   }
-}
-
-/** Entry point of the library. SQLite would derive it from the file name, which a build changes. */
-const ENTRY_POINT = "sqlite3_vec_init";
-
-export function loadVectorExtension(sqlite: Database, extensionPath: string): void {
-  sqlite.loadExtension(extensionPath, ENTRY_POINT);
 }
