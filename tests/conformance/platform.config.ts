@@ -21,7 +21,7 @@ export default defineConfig({
         write(room, player, { line }: { line: string }) {
           if (line === "") throw new Refusal("A line has a text");
           room.setShared((state) => ({
-            lines: [...((state.lines as string[] | undefined) ?? []), line],
+            lines: [...((state["lines"] as string[] | undefined) ?? []), line],
             by: player.userId,
           }));
           return { length: line.length };
