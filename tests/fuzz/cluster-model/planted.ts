@@ -87,7 +87,7 @@ export const RULES: readonly Rule[] = [
   {
     name: "a file that comes back is compared with the log",
     file: "node.ts",
-    from: "answer.entries[0]?.nonce !== nonce",
+    from: "found !== nonce",
     to: "answer.entries.length === 0",
   },
   {
@@ -200,7 +200,7 @@ export const RULES: readonly Rule[] = [
   {
     name: "after a gap in its lease a node reaches what others may have answered",
     file: "node.ts",
-    from: "      this.#mustReach = null;\n      this.#readAtMs = 0;\n    }\n    this.#lease.renewed",
+    from: "      [this.#mustReach, this.#readAtMs] = [null, 0];\n    }\n    this.#lease.renewed",
     to: "    }\n    this.#lease.renewed",
   },
   {

@@ -286,6 +286,10 @@ export class SimulatedHost {
         this.#content = [];
         this.#disk.file = START;
       },
+      rebase: () => {
+        throw new Error("nothing is dropped from the log of the model");
+      },
+      hasRoom: () => true,
       acknowledged: (place, isWeak) => {
         this.#content[place.position - 1] = place.nonce;
         this.#disk.file = place;

@@ -59,6 +59,7 @@ export class SimulatedPostgres {
   group: GroupRow = {
     history: 0,
     isStopped: false,
+    base: { position: 0, nonce: "" },
     epoch: 0,
     owner: "",
     incarnation: "",
@@ -169,6 +170,7 @@ export class SimulatedPostgres {
       history: history + 1,
       epoch: epoch + 1,
       isStopped: false,
+      base: { position: 0, nonce: "" },
       owner: "",
       incarnation: "",
     };

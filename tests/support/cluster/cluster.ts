@@ -1,4 +1,6 @@
 import { join } from "node:path";
+import { makePartitions } from "../../../src/server/cluster/postgres/partitions.ts";
+import { makeSchema } from "../../../src/server/cluster/postgres/schema.ts";
 import { removeDirectory } from "../children.ts";
 import { type TestPlatform, temporaryDirectory, testPlatform } from "../platform.ts";
 import { until } from "../until.ts";
@@ -28,6 +30,8 @@ export interface TestClusterOptions {
   config: string;
   nodes?: number;
   env?: Record<string, string>;
+  /** Prepares PostgreSQL before the first node starts. */
+  prepare?: (postgres: TestPostgres) => Promise<void>;
 }
 
 function freePort(): number {
@@ -44,8 +48,10 @@ export async function clusterOf(node: TestPlatform): Promise<Record<string, unkn
 }
 
 /** Starts a cluster. Nodes start one after another, so the first one is the owner. */
-export async function testCluster({ config, nodes: count = 2, env = {} }: TestClusterOptions): Promise<TestCluster> {
+export async function testCluster(options: TestClusterOptions): Promise<TestCluster> {
+  const { config, nodes: count = 2, env = {}, prepare } = options;
   const postgres = await TestPostgres.start();
+  await prepare?.(postgres);
   const objects = join(temporaryDirectory(), "objects");
   const nodes: TestNode[] = [];
   const source = `{ ${config}, cluster: {
@@ -86,6 +92,17 @@ export async function testCluster({ config, nodes: count = 2, env = {} }: TestCl
   };
   for (let index = 0; index < count; index++) await add();
   return cluster;
+}
+
+/** Makes a log whose partitions have few positions, up to one behind which they are as usual: some are dropped soon. */
+export async function makeSmallPartitions(
+  postgres: TestPostgres,
+  { positions, upTo }: { positions: number; upTo: number },
+): Promise<void> {
+  const connection = await postgres.connect();
+  await makeSchema(connection, positions);
+  await makePartitions(connection, upTo, positions);
+  connection.close();
 }
 
 /** Whether a follower answers this read from its own files: it has forwarded nothing for it. */

@@ -38,6 +38,10 @@ export function startMember({ postgres, node, speed = 1, events, ...options }: T
   const applied: LogEntry[] = [];
   const files: FollowedFiles = {
     place: START,
+    hasRoom: true,
+    rebase() {
+      applied.length = 0;
+    },
     apply: (entries) => void applied.push(...entries),
     setAside() {
       applied.length = 0;

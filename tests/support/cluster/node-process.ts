@@ -59,6 +59,8 @@ const node = new ClusterNode(
     },
     apply: (entries) => write({ kind: "applied", places: entries.map(({ position, nonce }) => ({ position, nonce })) }),
     setAside: () => write({ kind: "set aside" }),
+    rebase: () => write({ kind: "set aside" }),
+    hasRoom: () => true,
     acknowledged() {},
     owns: (isOwner) => {
       if (!isOwner) waiting.length = 0;

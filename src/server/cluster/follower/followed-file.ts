@@ -158,3 +158,17 @@ export class FollowedFile {
     return row;
   }
 }
+
+/** Reads the commit row of a file that no connection of this process has open. */
+export function rowOf(path: string): FileState & { file: string } {
+  const sqlite = new Database(path, { readonly: true });
+  try {
+    const row = sqlite
+      .query<FileState & { file: string }, []>(`SELECT "number", "nonce", "file" FROM "${COMMIT_TABLE}"`)
+      .get();
+    if (row === null) throw new UnusableFile(`${path} has no commit row`);
+    return row;
+  } finally {
+    sqlite.close();
+  }
+}

@@ -1,7 +1,16 @@
 /** Files of a follower: whole positions, files that come, go and come back, and files that are not as the log has them. */
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
-import { cpSync, existsSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from "node:fs";
+import {
+  copyFileSync,
+  cpSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { openOwnerFiles } from "../../../../tests/support/cluster/owner-files.ts";
 import { temporaryDirectory } from "../../../../tests/support/index.ts";
@@ -9,8 +18,10 @@ import { until } from "../../../../tests/support/until.ts";
 import { systemClock } from "../../../kernel/clock.ts";
 import { systemIds } from "../../../kernel/ids.ts";
 import type { DatabaseFile } from "../../db/types.ts";
+import { encodeContent } from "../entries/content.ts";
 import type { LogEntry, LogRow } from "../protocol/statements.ts";
-import { type FileSource, FollowerFiles } from "./follower-files.ts";
+import type { FileSource } from "./file-source.ts";
+import { FollowerFiles } from "./follower-files.ts";
 import { OPEN_FILES_MAX } from "./limits.ts";
 
 const NOTES = "databases/notes.db";
@@ -60,8 +71,9 @@ function openFollower(directory: string, how: { source?: FileSource; wasOwner?: 
 
 /** Fetches from the log alone, which has a file from its creation on. */
 const logSource = (entries: readonly LogEntry[]): FileSource => ({
+  list: async () => [],
   fetch: async () => null,
-  async *entries(_, upTo) {
+  async *entries(_, { upTo }) {
     yield* entries.filter(({ position }) => position <= upTo.position);
   },
 });
@@ -293,3 +305,91 @@ test("[CLU73] files of instances that were not changed for longest are closed, a
   await files.close();
   await owner.stop();
 }, 60_000);
+
+test("[CLU104] what waits to be applied leaves no room from 64 MiB on, until it is less", async () => {
+  const { owner, entries, append, add } = ownerWithLog();
+  await add(owner.open(SYSTEM), "a");
+  append();
+  const [first] = entries;
+  if (first === undefined) throw new Error("there is no entry");
+  const listed = Promise.withResolvers<[]>();
+  const source = { ...logSource(entries), list: () => listed.promise };
+  const { files } = openFollower(temporaryDirectory(), { source });
+  files.rebase({ position: 0, nonce: "" });
+  files.apply([first]);
+  expect([files.hasRoom, files.isSettled]).toEqual([true, false]);
+  // It has no step: its file is made and removed in it.
+  const content = encodeContent({ kind: "created", path: "kv/large.db", content: incompressible(33 * 1024 * 1024) });
+  const large = { file: "large", number: 0, content };
+  const removed = { file: "large", number: 0, content: encodeContent({ kind: "removed", path: "kv/large.db" }) };
+  const next = { position: first.position + 1, previous: first.nonce };
+  files.apply([{ ...first, ...next, nonce: "large", body: [large, { ...large, number: -1 }, removed] }]);
+  expect(files.hasRoom).toBe(false);
+  listed.resolve([]);
+  await files.settled();
+  expect([files.hasRoom, files.place.position]).toEqual([true, next.position]);
+  await files.close();
+  await owner.stop();
+}, 30_000);
+
+function incompressible(length: number): Uint8Array {
+  const bytes = new Uint8Array(length);
+  for (let offset = 0; offset < length; offset += 65_536)
+    crypto.getRandomValues(bytes.subarray(offset, offset + 65_536));
+  return bytes;
+}
+
+test("[CLU103] behind a trimmed log, files that are as the object store has them stay, and others are fetched", async () => {
+  const { owner, entries, append, add } = ownerWithLog();
+  const [system, notes] = [owner.open(SYSTEM), owner.open(NOTES)];
+  await add(system, "a");
+  await add(notes, "b");
+  append();
+  const directory = temporaryDirectory();
+  const { files, failures } = openFollower(directory, { source: logSource(entries) });
+  files.apply(entries);
+  await files.settled();
+  const system0 = files.logged(SYSTEM);
+  const notes0 = files.logged(NOTES);
+  if (system0 === null || notes0 === null) throw new Error("the files are not there");
+  // What follows is dropped from the log before this node has seen it, but for the last entry.
+  await add(notes, "c");
+  const base = append();
+  await add(notes, "d");
+  const last = append();
+  const fetched: string[] = [];
+  const copy = join(temporaryDirectory(), "copy.db");
+  const other = openFollower(temporaryDirectory(), { source: logSource(entries) });
+  other.files.apply(entries);
+  await other.files.settled();
+  const now = other.files.logged(NOTES);
+  await other.files.close();
+  if (now === null) throw new Error("the copy is not there");
+  const sqlite = new Database(join(owner.directory, NOTES), { readonly: true });
+  writeFileSync(copy, sqlite.serialize());
+  sqlite.close();
+  const source: FileSource = {
+    list: async () => [system0, { ...now, id: notes0.id, path: NOTES }],
+    async fetch(file, target) {
+      fetched.push(file);
+      copyFileSync(copy, target);
+      return { path: NOTES, after: base, reached: last.position };
+    },
+    async *entries(file, { after, upTo }) {
+      for (const entry of entries)
+        if (entry.position > (after?.position ?? 0) && entry.position <= upTo.position)
+          yield { ...entry, body: entry.body.filter((row) => row.file === file) };
+    },
+  };
+  await files.close();
+  const again = openFollower(directory, { source });
+  again.files.rebase({ position: base.position, nonce: base.nonce });
+  again.files.apply([last]);
+  await again.files.settled();
+  expect(fetched).toEqual([notes0.id]);
+  expect(textsIn(join(directory, NOTES))).toEqual(["b", "c", "d"]);
+  expect(textsIn(join(directory, SYSTEM))).toEqual(["a"]);
+  expect([again.files.place.position, failures]).toEqual([last.position, []]);
+  await again.files.close();
+  await owner.stop();
+});

@@ -1,15 +1,14 @@
-import { Database } from "bun:sqlite";
 import fs from "node:fs";
 import { dirname, join } from "node:path";
 import type { Clock } from "../../../kernel/clock.ts";
 import type { Ids } from "../../../kernel/ids.ts";
-import { COMMIT_TABLE } from "../../db/writer/commit-gate.ts";
 import { FileWork } from "../../db/writer/file-work.ts";
 import type { FileState } from "../entries/content.ts";
 import type { LogEntry, Place } from "../protocol/statements.ts";
-import { FollowedFile, type FollowedFileDeps, UnusableFile } from "./followed-file.ts";
+import type { FileSource } from "./file-source.ts";
+import { FollowedFile, type FollowedFileDeps, rowOf, UnusableFile } from "./followed-file.ts";
 import { type FollowedFacts, FollowerState, START } from "./follower-state.ts";
-import { APPLY_TURN_MS, CHECKPOINT_FRAMES, FRAMES_MAX, OPEN_FILES_MAX, RETRY_MS } from "./limits.ts";
+import { APPLY_TURN_MS, CHECKPOINT_FRAMES, FRAMES_MAX, OPEN_FILES_MAX, RETRY_MS, WAITING_MAX_BYTES } from "./limits.ts";
 import { type FileStep, type FileSteps, stepsOf } from "./position.ts";
 import { requireTechnique } from "./require-technique.ts";
 import { type WriteAt, writeAt } from "./wal-index.ts";
@@ -21,14 +20,6 @@ const ASIDE_FOLDER = "aside";
 const ENDINGS = ["", "-wal", "-shm"];
 /** Whether this process has tried how files are changed: its SQLite stays the same. */
 let isTried = false;
-
-/** Fetches a file as the log had it at a place. */
-export interface FileSource {
-  /** Writes a full copy to `target`. null: there is none. Errors: the store cannot be reached, or the copy is damaged. */
-  fetch(file: string, target: string): Promise<{ path: string } | null>;
-  /** Returns the entries of the log that are about the file, up to a position, as far as the log has them. */
-  entries(file: string, upTo: Place): AsyncIterable<LogEntry>;
-}
 
 export interface FollowerFilesOptions {
   /** The data directory. */
@@ -59,11 +50,14 @@ export class FollowerFiles {
   readonly #checkpoints: FileWork;
   readonly #open = new Map<string, FollowedFile>();
   readonly #checkpointing = new Map<string, Promise<void>>();
-  /** Files that hold more than was noted: the log has to show them first. */
-  readonly #ahead = new Map<string, FileState>();
+  /** Files that hold more than was noted: the log has to show them first, or, of a copy, to come to a position. */
+  readonly #ahead = new Map<string, FileState & { upTo?: number }>();
   /** Files that have to be fetched, and where they were set aside; null: there was nothing. */
   readonly #missing = new Map<string, string | null>();
   readonly #waiting: LogEntry[] = [];
+  #waitingBytes = 0;
+  /** Place behind which the log begins, from which the files have to go on; null: they do. */
+  #base: Place | null = null;
   #isScheduled = false;
   #isRepairing = false;
   #isClosed = false;
@@ -92,7 +86,13 @@ export class FollowerFiles {
 
   /** Whether everything that was given has been applied, and every file is as the log has it. */
   get isSettled(): boolean {
-    return this.#waiting.length === 0 && this.#missing.size === 0 && this.#ahead.size === 0 && !this.#isRepairing;
+    const isWhole = this.#missing.size === 0 && this.#ahead.size === 0 && this.#base === null;
+    return this.#waiting.length === 0 && isWhole && !this.#isRepairing;
+  }
+
+  /** Whether what waits leaves room for more. */
+  get hasRoom(): boolean {
+    return this.#waitingBytes < WAITING_MAX_BYTES;
   }
 
   /** Returns what the log has of the file at a path; null: nothing. */
@@ -107,7 +107,10 @@ export class FollowerFiles {
 
   /** Applies entries that follow the last ones; what takes longer, in later turns. */
   apply(entries: readonly LogEntry[]): void {
-    this.#waiting.push(...entries);
+    for (const entry of entries) {
+      this.#waiting.push(entry);
+      this.#waitingBytes += bytesOf(entry);
+    }
     if (!this.#isScheduled) this.#run();
   }
 
@@ -119,9 +122,19 @@ export class FollowerFiles {
 
   /** Begins anew at the start of the log. Files stay where they are as far as it turns out to have what they hold. */
   setAside(): void {
-    this.#waiting.length = 0;
+    this.#forgetWaiting();
     this.#state.move(START);
     for (const { id, number, nonce } of this.#state.files) if (number > 0) this.#ahead.set(id, { number, nonce });
+  }
+
+  /**
+   * Goes on from a place behind which the log begins. Files that are as the object store has them stay; others have to be shown by the
+   * log, or are fetched.
+   */
+  rebase(base: Place): void {
+    this.#forgetWaiting();
+    this.#base = base;
+    this.#repair();
   }
 
   /**
@@ -132,7 +145,9 @@ export class FollowerFiles {
     // What waits may be what they hold.
     this.#isEndReached = this.#waiting.length > 0;
     if (this.#isEndReached) return;
-    for (const id of [...this.#ahead.keys()]) this.#lose(id, new UnusableFile("it holds what the log does not have"));
+    if (this.#base !== null) return;
+    for (const [id, { upTo }] of [...this.#ahead])
+      if (upTo === undefined) this.#lose(id, new UnusableFile("it holds what the log does not have"));
     this.#repair();
   }
 
@@ -164,7 +179,7 @@ export class FollowerFiles {
 
   #run(): void {
     this.#isScheduled = false;
-    if (this.#isClosed || this.#isRepairing) return;
+    if (this.#isClosed || this.#isRepairing || this.#base !== null) return;
     const startedAt = performance.now();
     while (this.#waiting[0] !== undefined) {
       if (this.#mustWait()) return;
@@ -175,10 +190,16 @@ export class FollowerFiles {
       const entry = this.#waiting[0];
       this.#applyPosition(entry);
       this.#waiting.shift();
+      this.#waitingBytes -= bytesOf(entry);
     }
     if (this.#isEndReached) this.reachedEnd();
     this.#repair();
     this.#settle();
+  }
+
+  #forgetWaiting(): void {
+    this.#waiting.length = 0;
+    this.#waitingBytes = 0;
   }
 
   #settle(): void {
@@ -210,6 +231,7 @@ export class FollowerFiles {
       for (const id of visible) this.#note(id);
       this.#state.move({ position: entry.position, nonce: entry.nonce });
     });
+    for (const [id, { upTo }] of this.#ahead) if (upTo !== undefined && upTo <= entry.position) this.#ahead.delete(id);
     for (const id of visible) {
       const facts = this.#state.byId(id);
       if (facts === null) continue;
@@ -395,11 +417,12 @@ export class FollowerFiles {
   /** Fetches the files that are missing, while nothing else is applied. */
   #repair(): void {
     const { source } = this.#options;
-    if (this.#isRepairing || this.#missing.size === 0 || source === null) return;
+    const isDone = (): boolean => this.#missing.size === 0 && this.#base === null;
+    if (this.#isRepairing || this.#isClosed || isDone() || source === null) return;
     this.#isRepairing = true;
     const done = (): void => {
       this.#isRepairing = false;
-      if (this.#missing.size === 0) this.#run();
+      if (isDone()) this.#run();
       else this.#options.clock.after(RETRY_MS, () => this.#repair());
     };
     void this.#fetchAll(source).then(done, (cause: unknown) => {
@@ -408,19 +431,44 @@ export class FollowerFiles {
     });
   }
 
+  /** Compares the files with those of the object store. */
+  async #compareAll(base: Place, source: FileSource): Promise<void> {
+    const listed = await source.list();
+    if (this.#isClosed || this.#base !== base) return;
+    const known = new Set(listed.map(({ id }) => id));
+    for (const { id, path, number, nonce } of listed) {
+      const facts = this.#state.byId(id);
+      if (facts === null) this.#missing.set(id, null);
+      else if (facts.path === path && isSame(facts, { number, nonce })) this.#ahead.delete(id);
+      else if (!this.#missing.has(id)) this.#ahead.set(id, { number: facts.number, nonce: facts.nonce });
+    }
+    for (const { id, number, nonce } of this.#state.files)
+      if (!known.has(id) && !this.#missing.has(id)) this.#ahead.set(id, { number, nonce });
+    this.#state.move(base);
+    this.#base = null;
+  }
+
   async #fetchAll(source: FileSource): Promise<void> {
+    if (this.#base !== null) await this.#compareAll(this.#base, source);
+    if (this.#base !== null) return;
     for (const id of [...this.#missing.keys()]) {
+      if (this.#isClosed || this.#base !== null) return;
       const target = join(this.#options.directory, CLUSTER_FOLDER, `${this.#options.ids.uuid()}.new`);
       const fetched = await source.fetch(id, target);
+      if (this.#isClosed || this.#base !== null) return;
       if (fetched !== null) {
         fs.mkdirSync(dirname(this.#pathOf(fetched.path)), { recursive: true, mode: 0o700 });
         this.#install(target, fetched.path);
         this.#know(id, fetched.path);
+        const { number, nonce } = this.#fileOf(id).state;
+        if (fetched.reached > this.place.position) this.#ahead.set(id, { number, nonce, upTo: fetched.reached });
       }
-      for await (const entry of source.entries(id, this.place)) {
-        if (this.#isClosed) return;
+      for await (const entry of source.entries(id, { after: fetched?.after ?? null, upTo: this.place })) {
+        if (this.#isClosed || this.#base !== null) return;
         for (const steps of stepsOf(entry)) if (steps.file === id) for (const step of steps.steps) this.#step(id, step);
       }
+      // Neither the object store nor the log has it: it was removed before the log began.
+      if (this.#missing.has(id)) this.#forget(id, this.#state.byId(id)?.path ?? "");
       this.#state.transaction(() => this.#note(id));
       const facts = this.#state.byId(id);
       if (facts !== null) this.#options.onVisible(this.#pathOf(facts.path));
@@ -435,18 +483,6 @@ export class FollowerFiles {
 /** Whether a path is that of an instance's file, of which there may be thousands, and none is read in this process. */
 const isInstance = (path: string): boolean => path.split("/").length > 2;
 
-const isSame = (one: FileState, other: FileState): boolean => one.number === other.number && one.nonce === other.nonce;
+const bytesOf = ({ body }: LogEntry): number => body.reduce((sum, { content }) => sum + content.byteLength, 0);
 
-/** Reads the commit row of a file that no connection of this process has open. */
-function rowOf(path: string): FileState & { file: string } {
-  const sqlite = new Database(path, { readonly: true });
-  try {
-    const row = sqlite
-      .query<FileState & { file: string }, []>(`SELECT "number", "nonce", "file" FROM "${COMMIT_TABLE}"`)
-      .get();
-    if (row === null) throw new UnusableFile(`${path} has no commit row`);
-    return row;
-  } finally {
-    sqlite.close();
-  }
-}
+const isSame = (one: FileState, other: FileState): boolean => one.number === other.number && one.nonce === other.nonce;

@@ -12,3 +12,5 @@ export const CHECKPOINT_FRAMES = Math.floor(CHECKPOINT_BYTES / WAL_FRAME_BYTES);
 export const FRAMES_MAX = 64 * CHECKPOINT_FRAMES;
 /** Delay before what has failed is tried again. */
 export const RETRY_MS = 500;
+/** Bytes of entries that wait to be applied from which on no more are read. */
+export const WAITING_MAX_BYTES = 64 * 1024 * 1024;

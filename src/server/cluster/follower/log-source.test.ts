@@ -44,6 +44,7 @@ test("[CLU71] a file that is not as the log has it is fetched from the log, and 
     url: postgres.url,
     applicationName: "fetching",
     nonce: () => systemIds.secret(NONCE_BYTES),
+    copies: { list: async () => null, fetch: async () => null },
   });
   const directory = temporaryDirectory();
   const failures: string[] = [];
@@ -81,7 +82,7 @@ test("[CLU71] a file that is not as the log has it is fetched from the log, and 
     sqlite.close();
     expect(readFileSync(join(directory, path)).equals(readFileSync(join(owned, path)))).toBe(true);
   }
-  const other = source.entries("any", { ...place, nonce: "another" })[Symbol.asyncIterator]();
+  const other = source.entries("any", { after: null, upTo: { ...place, nonce: "another" } })[Symbol.asyncIterator]();
   await expect(other.next()).rejects.toThrow(OtherLog);
   owning.stop();
   following.stop();

@@ -26,6 +26,10 @@ export interface FollowedFiles {
   apply(entries: readonly LogEntry[]): void;
   /** Puts the files aside, and begins anew at the start of the log. */
   setAside(): void;
+  /** Goes on from a place behind which the log begins, with what the object store has of before. */
+  rebase(base: Place): void;
+  /** Whether it can take more: what it was given waits to be applied. */
+  readonly hasRoom: boolean;
 }
 
 /** Takes what happens to a member. No method throws. */
@@ -80,6 +84,8 @@ export class ClusterMember {
         note: (history, place) => noted.write(history, place),
         apply: (entries) => files.apply(entries),
         setAside: () => files.setAside(),
+        rebase: (base) => files.rebase(base),
+        hasRoom: () => files.hasRoom,
         acknowledged: (_, isWeak) => this.#noteWeak(isWeak),
         owns: (isOwner) => events.owns(isOwner),
         alarm: (group) => events.alarm(group),

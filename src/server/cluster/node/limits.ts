@@ -24,8 +24,8 @@ export const POSTGRES_WAIT_MS = 60 * SECOND_MS;
 export const POSTGRES_RETRY_MS = 500;
 /** The interval of looks at what the protocol does not need. */
 export const SURVEY_MS = 10 * SECOND_MS;
-/** Positions of one partition of the log. */
-export const PARTITION_POSITIONS = 1_000_000;
+/** Positions of one partition of the log, which is dropped whole. */
+export const PARTITION_POSITIONS = 50_000;
 /** The time that a request waits for an owner before it is refused. */
 export const OWNER_WAIT_MS = 3 * SECOND_MS;
 /** Requests that wait for an owner; more are refused at once. */

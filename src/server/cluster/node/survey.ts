@@ -2,6 +2,8 @@ import type { Clock } from "../../../kernel/clock.ts";
 import type { Ids } from "../../../kernel/ids.ts";
 import { noteStored, readStored, type StoredRow } from "../objects/stored-row.ts";
 import { PostgresConnection } from "../postgres/connection.ts";
+import { dropDetached, trimLog } from "../postgres/partitions.ts";
+import { CORE } from "../postgres/schema.ts";
 import type { Row } from "../postgres/wire.ts";
 import type { Durability } from "../protocol/statements.ts";
 import { SURVEY_MS } from "./limits.ts";
@@ -28,6 +30,8 @@ export interface SurveyOptions {
   ids: Ids;
   /** Whether this node makes room for the log. */
   isOwner: () => boolean;
+  /** Returns how far this node, as the owner, may drop the log, as far as the object store has it; null: it is not the owner. */
+  trimmed: () => { incarnation: string; upTo: number } | null;
   /** Returns the state of the object store where this node stores there; null: it does not, or has not yet. */
   stored: (connection: PostgresConnection) => Promise<StoredRow | null>;
   /** Told when PostgreSQL becomes less durable than it has to be, or as durable again. */
@@ -64,7 +68,7 @@ export class Survey {
   }
 
   async #look(): Promise<void> {
-    const { postgres, durability, ids, isOwner, onChange, stored } = this.#options;
+    const { postgres, durability, ids, isOwner, onChange, stored, trimmed } = this.#options;
     const connection = await PostgresConnection.open({
       url: postgres,
       applicationName: "platform survey",
@@ -86,6 +90,12 @@ export class Survey {
       const own = await stored(connection);
       if (own !== null) await noteStored(connection, own);
       const known = await readStored(connection);
+      const trim = trimmed();
+      if (trim !== null && own?.ok === true) {
+        const { incarnation, upTo } = trim;
+        await dropDetached(connection);
+        await trimLog(connection, { group: CORE, incarnation, upTo: Math.min(upTo, own.place.position) });
+      }
       if (problem !== this.#last.durabilityProblem) onChange(problem);
       const [bytes = "0"] = textsOf(size.rows[0] ?? []);
       this.#last = { facts: new Map(facts), logBytes: Number(bytes), durabilityProblem: problem, stored: known };

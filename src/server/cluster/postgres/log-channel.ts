@@ -131,7 +131,12 @@ export async function askLog(connection: PostgresConnection, statement: Statemen
   return answerOf(result, settings);
 }
 
-type StoredGroup = Omit<GroupRow, "isStopped"> & { name: string; stopped: boolean };
+type StoredGroup = Omit<GroupRow, "isStopped" | "base"> & {
+  name: string;
+  stopped: boolean;
+  base: number;
+  base_nonce: string;
+};
 
 const textOf = (row: Row, at: number): string => decoder.decode(row[at] ?? new Uint8Array(0));
 const settingsOf = (row: Row, at: number): Settings => ({
@@ -148,11 +153,11 @@ function answerOf({ rows, notices }: StatementResult, settings: StatementResult)
   const [first = []] = rows;
   const [last = []] = settings.rows;
   // The statement itself has made these with row_to_json, from tables of this schema.
-  const { name: _, stopped, ...group } = JSON.parse(textOf(first, 1)) as StoredGroup;
+  const { name: _, stopped, base: position, base_nonce: nonce, ...group } = JSON.parse(textOf(first, 1)) as StoredGroup;
   const nodes = JSON.parse(textOf(first, 2)) as NodeRow[];
   return {
     isDone: textOf(first, 0) === "true",
-    group: { ...group, isStopped: stopped },
+    group: { ...group, isStopped: stopped, base: { position, nonce } },
     nodes,
     entries: entriesOf(rows),
     hasNotice: notices.length > 0 || settings.notices.length > 0,

@@ -9,7 +9,8 @@ import { KeptEntries } from "../protocol/kept.ts";
 import { type LogEntry, outcomeOf, type Place, type Statement, type StatementAnswer } from "../protocol/statements.ts";
 import type { PostgresConnection } from "./connection.ts";
 import { askLog, LogChannel } from "./log-channel.ts";
-import { makePartitions, makeSchema } from "./schema.ts";
+import { makePartitions } from "./partitions.ts";
+import { makeSchema } from "./schema.ts";
 
 const PARTITION_POSITIONS = 500;
 const STATEMENTS = 1_500;

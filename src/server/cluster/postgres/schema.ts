@@ -1,9 +1,8 @@
 import type { PostgresConnection } from "./connection.ts";
+import { makePartitions } from "./partitions.ts";
 
 /** The group of files that refer to one another: system.db, static namespaces and what belongs to them. */
 export const CORE = "core";
-/** Partitions that are made ahead of the log's end. */
-const PARTITIONS_AHEAD = 2;
 /** Any number that nobody else locks: two nodes make the schema one after the other. */
 const SCHEMA_LOCK = 4_912_650_147;
 
@@ -16,6 +15,9 @@ const SCHEMA = [
   `CREATE TABLE IF NOT EXISTS platform.groups (
     name text PRIMARY KEY, history bigint NOT NULL, stopped boolean NOT NULL, epoch bigint NOT NULL, owner text NOT NULL,
     incarnation text NOT NULL, position bigint NOT NULL, nonce text NOT NULL)`,
+  // The place behind which the log begins: what was before is in the object store.
+  `ALTER TABLE platform.groups ADD COLUMN IF NOT EXISTS base bigint NOT NULL DEFAULT 0,
+    ADD COLUMN IF NOT EXISTS base_nonce text NOT NULL DEFAULT ''`,
   `CREATE TABLE IF NOT EXISTS platform.nodes (
     node text PRIMARY KEY, incarnation text NOT NULL, counter bigint NOT NULL, applied bigint NOT NULL, known bigint NOT NULL,
     acting bigint)`,
@@ -38,20 +40,10 @@ export async function makeSchema(connection: PostgresConnection, partitionPositi
     await connection.run("INSERT INTO platform.groups VALUES ($1, 0, false, 0, '', '', 0, '') ON CONFLICT DO NOTHING", [
       CORE,
     ]);
-    await makePartitions(connection, 0, partitionPositions);
+    const { rows } = await connection.run("SELECT position::text FROM platform.groups WHERE name = $1", [CORE]);
+    const end = new TextDecoder().decode(rows[0]?.[0] ?? new Uint8Array(0));
+    await makePartitions(connection, Number(end), partitionPositions);
   } finally {
     await connection.run("SELECT pg_advisory_unlock($1::bigint)", [SCHEMA_LOCK]);
-  }
-}
-
-/** Makes the partition of a position, and those behind it. */
-export async function makePartitions(connection: PostgresConnection, position: number, size: number): Promise<void> {
-  const first = Math.floor(position / size);
-  for (let index = first; index <= first + PARTITIONS_AHEAD; index++) {
-    const [from, to] = [index * size, (index + 1) * size];
-    // Numbers only: nothing of it comes from a request.
-    await connection.run(
-      `CREATE TABLE IF NOT EXISTS platform.log_${from} PARTITION OF platform.log FOR VALUES FROM (${from}) TO (${to})`,
-    );
   }
 }

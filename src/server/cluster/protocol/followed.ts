@@ -17,11 +17,19 @@ export class FollowedLog {
     return this.#read.length > 0;
   }
 
+  /** Whether the log begins behind what was shown of it, or with another content than that. */
+  isBehind(base: Place): boolean {
+    const { position } = this.shown;
+    return position < base.position || (position === base.position && !isSamePlace(this.shown, base));
+  }
+
   /** Takes the answer of a read that began at `shown`, which it contains unless the log is shorter. */
   read(group: GroupRow, entries: readonly LogEntry[]): Comparison {
     this.#read = [];
     if (group.position < this.shown.position) return "shorter";
-    let previous: Place = { position: 0, nonce: "" };
+    // The entry that was shown last was dropped from the log, which names it.
+    const isAtBase = isSamePlace(this.shown, group.base) && entries[0]?.position !== this.shown.position;
+    let previous: Place = isAtBase ? this.shown : { position: 0, nonce: "" };
     for (const entry of entries) {
       const isFirst = previous.position === 0;
       if (isFirst && this.shown.position > 0) {
@@ -30,7 +38,7 @@ export class FollowedLog {
       if (entry.position > this.shown.position) this.#read.push(entry);
       previous = entry;
     }
-    return this.shown.position > 0 && entries.length === 0 ? "differs" : "agrees";
+    return this.shown.position > 0 && entries.length === 0 && !isAtBase ? "differs" : "agrees";
   }
 
   /** Shows what was read: a write of this node, begun after the read on the same connection, has returned normally. */
@@ -61,3 +69,5 @@ export class FollowedLog {
     return shown;
   }
 }
+
+const isSamePlace = (one: Place, other: Place): boolean => one.position === other.position && one.nonce === other.nonce;

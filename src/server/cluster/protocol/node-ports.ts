@@ -21,6 +21,10 @@ export interface NodePorts {
   apply(entries: readonly LogEntry[]): void;
   /** Puts the file aside, and begins another at the start of the log. */
   setAside(): void;
+  /** Goes on from a place behind which the log begins, with what the object store has of before. */
+  rebase(base: Place): void;
+  /** Whether more entries can be taken: what was given is not applied yet. */
+  hasRoom(): boolean;
   /** The owner's commits up to here are in the log. */
   acknowledged(place: Place, isWeak: boolean): void;
   /** The node is the owner from now on, or no longer: then what waits has an unknown outcome. */

@@ -6,6 +6,7 @@ import { KeptEntries } from "./kept.ts";
 import { EndsSeen, LeaseWatch, OwnLease } from "./leases.ts";
 import { ANSWER_MAX_MS, LEASE_MS, READ_EVERY_MS, READ_POSITIONS_MAX, RENEW_EVERY_MS, TAKE_WAIT_MS } from "./limits.ts";
 import type { ChannelName, KeptOnDisk, NodePorts } from "./node-ports.ts";
+import type { Role } from "./role.ts";
 import {
   type Durability,
   type GroupRow,
@@ -24,14 +25,6 @@ import { vacancyOf } from "./vacancy.ts";
 
 const CHANNELS: readonly ChannelName[] = ["appends", "leases"];
 const START: Place = { position: 0, nonce: "" };
-
-type Role =
-  | { kind: "comparing"; isRead: boolean }
-  | { kind: "joining" }
-  | { kind: "following" }
-  | { kind: "taking"; epoch: number; position: number }
-  | { kind: "owning"; appender: Appender }
-  | { kind: "stopped" };
 
 /** One node of a cluster, for one group: lease, log and ownership. Time, chance, disk and network are arguments. */
 export class ClusterNode {
@@ -74,16 +67,12 @@ export class ClusterNode {
     self: { node: string; incarnation: string; durability: Durability; server: LogServer | null; disk: KeptOnDisk },
     ports: NodePorts,
   ) {
-    this.#node = self.node;
-    this.#incarnation = self.incarnation;
-    this.#durability = self.durability;
+    [this.#node, this.#incarnation, this.#durability] = [self.node, self.incarnation, self.durability];
     this.#known = new KnownServer(self.server);
-    this.#history = self.disk.history;
-    this.#noted = self.disk.noted;
+    [this.#history, this.#noted] = [self.disk.history, self.disk.noted];
     this.#log = new FollowedLog(self.disk.file);
     this.#ports = ports;
-    this.#appends = new Channel(ports.appends);
-    this.#leases = new Channel(ports.leases);
+    [this.#appends, this.#leases] = [new Channel(ports.appends), new Channel(ports.leases)];
   }
 
   /** Position that has everything that a read of this node sees now. */
@@ -247,7 +236,7 @@ export class ClusterNode {
     if ((isDue || confirms) && (role.kind === "owning" || this.#isCurrent(now))) return this.#renewal(now);
     if (role.kind === "owning") return null;
     if (this.#log.hasRead) return { kind: "barrier", node: this.#node };
-    if (now.monotonicMs < this.#readAtMs) return null;
+    if (now.monotonicMs < this.#readAtMs || !this.#ports.hasRoom()) return null;
     this.#readAtMs = now.monotonicMs + READ_EVERY_MS;
     return { kind: "read", from: this.#log.shown.position, limit: READ_POSITIONS_MAX };
   }
@@ -288,7 +277,7 @@ export class ClusterNode {
     this.#watch.observe(answer.nodes, asked.began, now);
     this.#group = answer.group;
     this.#nodes = { rows: answer.nodes, asOfMs: asked.began.monotonicMs };
-    if (!this.#isSameHistory(answer.group)) return;
+    if (!this.#isSameHistory(answer.group) || this.#isRebased(answer.group)) return;
     if (this.#role.kind === "comparing") this.#compared(this.#role.isRead, answer);
     else this.#follow(asked, answer, now);
   }
@@ -298,6 +287,17 @@ export class ClusterNode {
     if (group.history < this.#history) this.#raise(group);
     else this.#forget(group.history);
     return false;
+  }
+
+  /** Goes on from where the log begins, if it has dropped what this node has not seen of it. Returns whether it has to. */
+  #isRebased({ base }: GroupRow): boolean {
+    if (this.#role.kind === "owning" || this.#role.kind === "stopped") return false;
+    if (!this.#log.isBehind(base)) return false;
+    this.#log.restart(base);
+    this.#ports.rebase(base);
+    [this.#mustReach, this.#readAtMs] = [null, 0];
+    if (this.#role.kind === "comparing") this.#role = { kind: "comparing", isRead: false };
+    return true;
   }
 
   #follow(asked: { statement: Statement; began: Instant }, answer: StatementAnswer, now: Instant): void {
@@ -358,8 +358,7 @@ export class ClusterNode {
   /** After a gap others may have taken this lease to be over: what they have answered since has to be reached first. */
   #extend(began: Instant, now: Instant): void {
     if (!this.#lease.isTrusted(now)) {
-      this.#mustReach = null;
-      this.#readAtMs = 0;
+      [this.#mustReach, this.#readAtMs] = [null, 0];
     }
     this.#lease.renewed(began);
   }
@@ -448,8 +447,7 @@ export class ClusterNode {
     const { appender } = this.#role;
     appender.end();
     this.#role = { kind: "following" };
-    this.#mustReach = null;
-    this.#readAtMs = 0;
+    [this.#mustReach, this.#readAtMs] = [null, 0];
     const isClean = appender.tail === appender.acknowledged.position;
     this.#log.restart(isClean ? appender.acknowledged : START);
     if (!isClean) this.#ports.setAside();
@@ -490,7 +488,9 @@ export class ClusterNode {
       return;
     }
     // Ahead of the log, or different: it holds what nobody has acknowledged.
-    if (position > 0 && answer.entries[0]?.nonce !== nonce) {
+    const { base } = answer.group;
+    const found = position === base.position ? base.nonce : answer.entries[0]?.nonce;
+    if (position > 0 && found !== nonce) {
       this.#log.restart(START);
       this.#ports.setAside();
     }

@@ -6,7 +6,8 @@ import { APPEND_BYTES, KEPT_MAX_BYTES, KEPT_POSITIONS, QUEUE_MAX, QUEUE_MAX_BYTE
 import { type LogEntry, outcomeOf, type StatementAnswer } from "./statements.ts";
 
 const SETTINGS = { standbyNames: "ANY 1 (s)", loadedAt: "1" };
-const GROUP = { position: 0, nonce: "", history: 0, isStopped: false, epoch: 1, owner: "a", incarnation: "a1" };
+const START = { position: 0, nonce: "" };
+const GROUP = { ...START, history: 0, isStopped: false, epoch: 1, owner: "a", incarnation: "a1", base: START };
 const ANSWER: StatementAnswer = {
   isDone: true,
   group: GROUP,

@@ -35,6 +35,8 @@ export interface GroupRow extends Place {
   epoch: number;
   owner: string;
   incarnation: string;
+  /** The place behind which the log begins: entries up to there were dropped. Its start: none was. */
+  base: Place;
 }
 
 export interface NodeRow {

@@ -5,6 +5,7 @@ import { systemClock } from "../../../kernel/clock.ts";
 import { systemIds } from "../../../kernel/ids.ts";
 import type { Logger } from "../../../kernel/logger.ts";
 import { endsWithin } from "../../../kernel/time/stop.ts";
+import { StoredFiles } from "../../areas/backup/continuous/restore/stored-files.ts";
 import { FollowerFiles } from "../../cluster/follower/follower-files.ts";
 import type { FollowedFacts } from "../../cluster/follower/follower-state.ts";
 import { createLogSource } from "../../cluster/follower/log-source.ts";
@@ -17,6 +18,7 @@ import { OwnerForwarding } from "../../cluster/node/owner-forwarding.ts";
 import { OwnerLink } from "../../cluster/node/owner-link.ts";
 import { Positions } from "../../cluster/node/positions.ts";
 import { Survey } from "../../cluster/node/survey.ts";
+import { placeOfCopies } from "../../cluster/objects/stored-place.ts";
 import { ClusterOwner } from "../../cluster/owner/owner.ts";
 import type { ClusterConfig, PlatformConfig } from "../../config/types.ts";
 import type { DirectoryLock } from "../../db/index.ts";
@@ -74,6 +76,7 @@ export class ClusterServer {
   readonly #succession: Succession;
   readonly #survey: Survey;
   readonly #copies: ObjectCopies;
+  readonly #stored: StoredFiles;
   readonly #health: NodeHealthOptions;
   readonly #lags = new Lags();
   readonly #confirmations = new Confirmations({
@@ -113,11 +116,10 @@ export class ClusterServer {
   private constructor(config: NodeConfig, options: ClusterServerOptions) {
     const { promise, resolve } = Promise.withResolvers<void>();
     [this.lost, this.#lose] = [promise, resolve];
-    this.#config = config;
-    this.#options = options;
+    [this.#config, this.#options] = [config, options];
     const { logger, credentials, secrets, dataDirectory, node, cluster } = options;
-    this.serviceKey = secrets.serviceKey;
-    this.#noted = new NotedPlace(options.noted);
+    [this.serviceKey, this.#noted] = [secrets.serviceKey, new NotedPlace(options.noted)];
+    this.#stored = new StoredFiles(placeOfCopies(config.cluster.objects, cluster), systemClock);
     this.#followed = this.#openFiles({ wasOwner: true });
     this.#files = new TurningFiles(this.#followed, {
       onOverflow: () => this.#fail(new Error("too much of the log waits while the node turns to a follower")),
@@ -167,6 +169,7 @@ export class ClusterServer {
       ids: systemIds,
       isOwner: () => this.#member.isOwner,
       stored: (connection) => this.#copies.state(connection),
+      trimmed: () => (this.#member.isOwner ? { incarnation: identity.incarnation, upTo: this.#appliedByAll() } : null),
       onChange: (problem) => this.#noteDurability(problem),
     });
     this.#health = {
@@ -193,6 +196,12 @@ export class ClusterServer {
         mayAnswer: () => this.#mayAnswer(),
       },
     });
+  }
+
+  /** Returns the last position that every live node has applied. */
+  #appliedByAll(): number {
+    const live = (this.#member.seen?.nodes ?? []).filter(({ isOver }) => !isOver);
+    return live.reduce((least, { applied }) => Math.min(least, applied), this.#member.announcement?.position ?? 0);
   }
 
   #noteDurability(problem: string | null): void {
@@ -227,6 +236,7 @@ export class ClusterServer {
     this.#link.stop();
     this.#forwarding.stop();
     await this.#follower.stop();
+    await this.#stored.stop();
     await this.#followed?.close();
     this.#survey.stop();
     this.#member.stop();
@@ -254,6 +264,7 @@ export class ClusterServer {
           url: this.#config.cluster.postgres,
           applicationName: "platform files",
           nonce: () => systemIds.secret(NONCE_BYTES),
+          copies: this.#stored,
         }),
       },
       { wasOwner },

@@ -11,6 +11,8 @@ export class TurningFiles implements FollowedFiles {
   #waiting: LogEntry[] = [];
   #waitingBytes = 0;
   #isSetAside = false;
+  /** Place behind which the log begins that waits for the files; null: they have it, or need none. */
+  #base: Place | null = null;
 
   /** `onOverflow`: more waits than memory should have. */
   constructor(files: FollowedFiles, { onOverflow }: { onOverflow: () => void }) {
@@ -47,16 +49,33 @@ export class TurningFiles implements FollowedFiles {
     this.#waitingBytes = 0;
   }
 
+  rebase(base: Place): void {
+    if (this.#files !== null) {
+      this.#files.rebase(base);
+      return;
+    }
+    this.setAside();
+    this.#base = base;
+  }
+
+  /** Whether what waits leaves room for more. */
+  get hasRoom(): boolean {
+    return this.#files?.hasRoom ?? this.#waitingBytes < WAITING_MAX_BYTES / 2;
+  }
+
   /** Gives the files to somebody else, who writes them. */
   give(): void {
     this.#files = null;
     this.#isSetAside = false;
+    this.#base = null;
   }
 
   /** Takes them back, with what has waited. */
   take(files: FollowedFiles): void {
     this.#files = files;
     if (this.#isSetAside) files.setAside();
+    if (this.#base !== null) files.rebase(this.#base);
+    this.#base = null;
     this.#isSetAside = false;
     if (this.#waiting.length > 0) files.apply(this.#waiting);
     this.#waiting = [];
