@@ -21,6 +21,7 @@ beforeAll(async () => {
     command: "dev",
     args,
     config: `export default {
+      server: { workers: 0 },
       databases: { shared: { tables: {
         films: {
           schema: { title: { type: "string" }, year: { type: "integer" }, text: { type: "text" } },

@@ -18,6 +18,8 @@ const TABLES = `{
 }`;
 const CONFIG = `{
   auth: { emailPassword: true },
+  // What a worker answers has no steps.
+  server: { workers: 0 },
   databases: ${TABLES},
   d1: { reports: {} },
   jobs: { index: { run() {} } },
