@@ -5,6 +5,7 @@ import { restoreBackup } from "../../areas/backup/archive/restore.ts";
 import { readHistory } from "../../areas/backup/continuous/restore/history.ts";
 import { type RestoreProgress, restoreContinuous } from "../../areas/backup/continuous/restore/restore.ts";
 import { openStore, type Store } from "../../areas/backup/continuous/store/store.ts";
+import type { ClusterConfig, PlatformConfig } from "../../config/types.ts";
 import { CommandError, UsageError } from "../errors.ts";
 import { dataOption, option } from "../options.ts";
 import { plural, printAnswer, printNote } from "../output.ts";
@@ -15,7 +16,10 @@ import { isArchive, momentArgument, placeOf } from "./place.ts";
 const PROGRESS_EVERY_MS = 5 * SECOND_MS;
 const NAMES_SHOWN_MAX = 20;
 
-const configOption = option("--config <FILE>", "A config whose backups.continuous is the place");
+const configOption = option(
+  "--config <FILE>",
+  "A config whose backups.continuous is the place, or whose cluster it is",
+);
 const PLACE =
   "A folder, or s3://BUCKET/PREFIX with AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION and AWS_ENDPOINT_URL";
 
@@ -40,7 +44,12 @@ export const restoreCommand = new Command("restore")
       await restoreArchive(place, data);
       return;
     }
-    await restoreMoment(await storeOf(place, config), { data, moment, only });
+    const cluster = place === undefined && config !== undefined ? (await configOf(config)).cluster : undefined;
+    if (cluster === undefined || moment !== null || only.length > 0) {
+      await restoreMoment(await storeOf(place, config), { data, moment, only });
+      return;
+    }
+    await restoreCluster(cluster, data);
   });
 
 async function restoreArchive(file: string, data: string): Promise<void> {
@@ -90,13 +99,34 @@ async function restoreMoment(
   if (only.length === 0 && !restored.hasSecrets) await printNote(NO_SECRETS);
 }
 
+/** Restores the newest state of a cluster: that of its object store, and what its log has since. */
+async function restoreCluster(cluster: ClusterConfig, data: string): Promise<void> {
+  const { followLog, lookAtStore, storeOfCluster } = await import("../../platform/cluster/restore-cluster.ts");
+  const signal = new AbortController().signal;
+  const store = await explained(signal, "restore", () => storeOfCluster(cluster));
+  const before = await explained(signal, "restore", () => lookAtStore(store));
+  await restoreMoment(store, { data, moment: null, only: [] });
+  await explained(signal, "restore", () => followLog(cluster, data, before));
+  await printNote("and what the log has since");
+}
+
+/** Loads a config. */
+async function configOf(file: string): Promise<PlatformConfig> {
+  const { loadConfig } = await import("../../config/loading/load.ts");
+  const platformModule = await import("../../../index.ts");
+  return (await loadConfig(file, platformModule)).config;
+}
+
 /** Opens the store that a command names. Errors: UsageError if it names none, or two. */
 async function storeOf(place: string | undefined, config: string | undefined): Promise<Store> {
   if ((place === undefined) === (config === undefined)) throw new UsageError("give a PLACE, or --config FILE");
   if (place !== undefined) return openStore(placeOf(place, process.env), systemClock);
-  const { loadConfig } = await import("../../config/loading/load.ts");
-  const platformModule = await import("../../../index.ts");
-  const continuous = (await loadConfig(config ?? "", platformModule)).config.backups?.continuous;
+  const { backups, cluster } = await configOf(config ?? "");
+  if (cluster !== undefined) {
+    const { storeOfCluster } = await import("../../platform/cluster/restore-cluster.ts");
+    return await storeOfCluster(cluster);
+  }
+  const continuous = backups?.continuous;
   if (continuous === undefined) throw new CommandError(`${config} declares no backups.continuous`);
   return openStore(continuous.to, systemClock);
 }

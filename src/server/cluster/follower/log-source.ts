@@ -20,12 +20,15 @@ export interface CopyStore {
   fetch(file: string, target: string): Promise<{ place: CopiedPlace; path: string } | null>;
 }
 
-export interface LogSourceOptions {
+export interface LogConnection {
   url: string;
   /** Name of the connection: not that of the node's own ones, which others may end. */
   applicationName: string;
   /** Makes a nonce for the proof of the password. */
   nonce: () => string;
+}
+
+export interface LogSourceOptions extends LogConnection {
   copies: CopyStore;
 }
 
@@ -52,8 +55,16 @@ export function createLogSource(options: LogSourceOptions): FileSource {
   };
 }
 
+/** Returns the place at which the log ends. */
+export function endOf(options: LogConnection): Promise<Place> {
+  return connected(options, async (connection) => {
+    const { group } = await askLog(connection, { kind: "look", position: 0 });
+    return { position: group.position, nonce: group.nonce };
+  });
+}
+
 async function connected<T>(
-  { url, applicationName, nonce }: LogSourceOptions,
+  { url, applicationName, nonce }: LogConnection,
   work: (connection: PostgresConnection) => Promise<T>,
 ): Promise<T> {
   const connection = await PostgresConnection.open({ url, applicationName, nonce, closed: () => {} });
@@ -82,16 +93,20 @@ async function requirePlace(connection: PostgresConnection, place: Place & { his
   return group.position;
 }
 
-/** Reads on a connection of its own. What is read was shown by this node before: a place names everything that leads to it. */
-async function* entriesIn(
-  { url, applicationName, nonce }: LogSourceOptions,
-  file: string,
+/**
+ * Reads the entries about a file, null: about all, on a connection of its own. A place names everything that leads to it. Errors:
+ * OtherLog, this one has something else there, or a gap.
+ */
+export async function* entriesIn(
+  { url, applicationName, nonce }: LogConnection,
+  file: string | null,
   { after, upTo }: { after: Place | null; upTo: Place },
 ): AsyncGenerator<LogEntry> {
   const connection = await PostgresConnection.open({ url, applicationName, nonce, closed: () => {} });
   try {
     // First: nothing is applied that another log has.
     await requirePlace(connection, upTo);
+    if (after !== null) await requirePlace(connection, after);
     let last = after ?? (await baseOf(connection));
     while (last.position < upTo.position) {
       const { entries } = await askLog(connection, {
@@ -104,7 +119,7 @@ async function* entriesIn(
         if (entry.position !== last.position + 1 || entry.previous !== last.nonce)
           throw new OtherLog(`the log does not go on from position ${last.position}`);
         last = { position: entry.position, nonce: entry.nonce };
-        const body = entry.body.filter((row) => row.file === file);
+        const body = file === null ? entry.body : entry.body.filter((row) => row.file === file);
         if (body.length > 0) yield { ...entry, body };
       }
       if (entries.length === 0) throw new OtherLog(`the log ends at position ${last.position}`);
