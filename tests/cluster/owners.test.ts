@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import { clusterOf } from "../support/cluster/cluster.ts";
+import { DrillClient } from "../support/cluster/drill/asking.ts";
 import {
   begin,
   DRILL_MS,
@@ -10,19 +11,28 @@ import {
   writeMore,
 } from "../support/cluster/drill/drill.ts";
 import { eventually } from "../support/cluster/drill/drill-cluster.ts";
+import { SECRETS } from "../support/cluster/drill/load.ts";
 import { judge } from "../support/cluster/drill/verdict.ts";
 import { platformCommand, testEnvironment } from "../support/platform.ts";
 
 // Faults of nodes and of the networks between them, under a load whose every answer is checked.
 
 endDrills();
+/** The time for which an owner's appends are on their way before it is killed: less than after which it would answer 503. */
+const HELD_MS = 1_500;
+const SESSIONS = 4;
 
 test(
   "[CLU121] an owner is killed, and comes back",
   async () => {
     const [cluster, load] = await begin();
     const { node, epoch } = await cluster.owner();
+    // What it has committed is on its way to the log, and never comes there.
+    node.toPostgres.hold("toTarget");
+    await Bun.sleep(HELD_MS);
     await node.kill("SIGKILL");
+    node.toPostgres.cut();
+    node.toPostgres.release();
     expect((await cluster.ownerAfter(epoch)).node).not.toBe(node);
     await struck(load, /^(?:503|no answer)/);
     await writeMore(load);
@@ -120,6 +130,45 @@ test(
     await Bun.sleep(OVER_LEASE_MS);
     others[0]?.process.kill("SIGCONT");
     await eventually("sessions end", () => load.history.endedSessions > before + 20);
+    await writeMore(load);
+    await judge(cluster, load, { resyncsMax: 3 });
+  },
+  DRILL_MS,
+);
+
+test(
+  "[CLU138] a follower is cut from PostgreSQL while sessions end that it knows",
+  async () => {
+    const [cluster, load] = await begin();
+    const { node, others } = await cluster.owner();
+    const [follower] = others;
+    if (follower === undefined) throw new Error("there is a follower");
+    const client = new DrillClient(load.history.tally);
+    const tokens: string[] = [];
+    for (let count = 0; count < SESSIONS; count++) {
+      const begun = await client.ask(node, "/api/auth/signin/anonymous", { method: "POST" });
+      tokens.push(begun.body.accessToken);
+    }
+    const use = (token: string) => new DrillClient(load.history.tally).ask(follower, SECRETS, { token });
+    for (const token of tokens)
+      await eventually("the follower knows it", async () => (await use(token)).status === 200);
+    follower.toPostgres.hold("toTarget", "toClient");
+    const ended = await Promise.all(
+      tokens.map(async (token) => {
+        // It waits for the end of the follower's lease, for longer than other requests.
+        const answer = await client.ask(node, "/api/auth/signout", {
+          method: "POST",
+          token,
+          body: {},
+          giveUpMs: 30_000,
+        });
+        const late = [await use(token), await use(token)];
+        return [answer.status, late.filter(({ status }) => status === 200).length];
+      }),
+    );
+    expect(ended).toEqual(tokens.map(() => [200, 0]));
+    follower.toPostgres.cut();
+    follower.toPostgres.release();
     await writeMore(load);
     await judge(cluster, load, { resyncsMax: 3 });
   },

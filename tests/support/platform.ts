@@ -215,8 +215,9 @@ export async function testPlatform(options: TestPlatformOptions): Promise<TestPl
   let owner: Running | null = null;
   const start = async (): Promise<Running> => {
     if (nodes === null) return spawn(commandOf(dataDirectory), environment, directory);
-    owner = await spawn(commandOf(`${dataDirectory}-of-owner`), { ...environment, ...nodes.owner }, directory);
-    return spawn(commandOf(dataDirectory), { ...environment, ...nodes.follower }, directory);
+    // The owner has the data directory that tests look at: mails and jobs are its work.
+    owner = await spawn(commandOf(dataDirectory), { ...environment, ...nodes.owner }, directory);
+    return spawn(commandOf(`${dataDirectory}-of-follower`), { ...environment, ...nodes.follower }, directory);
   };
   const stop = async (): Promise<number> => {
     const code = await end(running.process, "SIGTERM");

@@ -15,6 +15,8 @@ export interface Asked {
   token?: string;
   /** Whether it is asked of what the owner has. */
   isLatest?: boolean;
+  /** The time after which it is given up. */
+  giveUpMs?: number;
 }
 
 export interface Told {
@@ -62,7 +64,7 @@ export class DrillClient {
   async ask(
     node: DrillNode,
     path: string,
-    { method = "GET", body, headers, token, isLatest }: Asked = {},
+    { method = "GET", body, headers, token, isLatest, giveUpMs = GIVE_UP_MS }: Asked = {},
   ): Promise<Told> {
     const startMs = performance.now();
     try {
@@ -76,7 +78,7 @@ export class DrillClient {
           ...headers,
         },
         body: body === undefined ? null : JSON.stringify(body),
-        signal: AbortSignal.timeout(GIVE_UP_MS),
+        signal: AbortSignal.timeout(giveUpMs),
       });
       const text = await response.text();
       const endMs = performance.now();

@@ -19,7 +19,7 @@ export const LOAD_CONFIG = `
 export const NOTES = "/api/db/main/tables/notes";
 export const NAMES = "/api/db/main/tables/names";
 const REGISTERS = "/api/db/main/tables/registers";
-const SECRETS = "/api/db/main/tables/secrets";
+export const SECRETS = "/api/db/main/tables/secrets";
 const CHANNEL = "realtime:main:notes";
 const KEYS = ["r0", "r1"];
 const WRITERS = 3;
@@ -82,6 +82,7 @@ export class Load {
     const kinds = [
       ...Array.from({ length: WRITERS }, () => load.#write),
       ...Array.from({ length: REGISTER_CLIENTS }, () => load.#register),
+      load.#look,
       load.#name,
       load.#session,
     ];
@@ -183,6 +184,16 @@ export class Load {
       endMs: isKnown ? written.endMs : Number.POSITIVE_INFINITY,
     });
     if (!isKnown) await Bun.sleep(RETRY_MS);
+  }
+
+  /** Looks, and does nothing else, so that it is never held up by a write of its own. */
+  async #look(client: DrillClient): Promise<void> {
+    await this.#list(client);
+    const id = this.#random.pick(KEYS);
+    const { status, body, startMs, endMs } = await client.ask(this.#node(), `${REGISTERS}/${id}`, { isLatest: true });
+    const read = { kind: "read", expected: 0, isDone: true, startMs, endMs } as const;
+    if (status === 200) this.history.registers.get(id)?.push({ ...read, value: body.value });
+    await Bun.sleep(LOOK_MS);
   }
 
   /** Inserts the same unique name twice at once, through two nodes. */
