@@ -4,6 +4,7 @@ import { testPlatform } from "../support/index.ts";
 
 interface Operation {
   operationId: string;
+  parameters: { name: string }[];
   responses: Record<string, { content?: Record<string, { schema: JsonObject }> }>;
 }
 
@@ -25,6 +26,10 @@ test("[CN39] the document has names, enums, maps and one error", async () => {
   expect(ids.length).toBeGreaterThan(100);
   expect(new Set(ids).size).toBe(ids.length);
   expect(ids.filter((id) => !/^[a-zA-Z]\w*$/.test(id))).toEqual([]);
+
+  // Generators make names of variables of these; one without a letter ends the one for Go.
+  const names = new Set(operations.flatMap(({ parameters }) => parameters.map(({ name }) => name)));
+  expect([...names].filter((name) => !/^[a-zA-Z][\w-]*$/.test(name))).toEqual([]);
 
   // The document is JSON.
   const objects = [...objectsIn(body as unknown as JsonObject)];

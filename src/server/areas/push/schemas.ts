@@ -57,7 +57,7 @@ export const SendMany = Type.Object({ userIds: UserIds, ...TITLED });
 export const SendToToken = Type.Object({
   token: Token,
   payload: PushPayload,
-  platform: optional(Type.Enum(["android", "ios", "web"], { default: "web" })),
+  platform: optional(Type.Enum(["android", "ios", "web"], { description: "web by default" })),
 });
 export const SendToTopic = Type.Object({ topic: Topic, payload: PushPayload });
 export const Broadcast = Type.Object({ payload: PushPayload });

@@ -63,7 +63,7 @@ function parametersOf({ path = {}, query = {}, otherQuery, headers = [] }: Endpo
 /** Returns OpenAPI's form for parameters of any name: an object whose members are parameters. */
 function anyParameters(description: string): object {
   const schema = Type.Record(Type.String(), Type.String());
-  return { name: "*", in: "query", required: false, description, style: "form", explode: true, schema };
+  return { name: "others", in: "query", required: false, description, style: "form", explode: true, schema };
 }
 
 const FORM = "multipart/form-data";
