@@ -10,12 +10,15 @@ import { type Areas, openAreas } from "./areas.ts";
 import { type Base, openBase, type PlatformOptions } from "./base.ts";
 import { serveAreas } from "./server.ts";
 import { createStopping, type Stopping } from "./stopping.ts";
+import type { WorkerAnswer } from "./workers/messages.ts";
 import { ServerWorkers } from "./workers/server-workers.ts";
 
 export interface Platform {
   /** The server's own access, which bypasses rules. */
   readonly app: AppAccess;
   readonly server: AnyElysia;
+  /** Counts answers of another process in the metrics and the request log. */
+  count(answers: readonly WorkerAnswer[]): void;
   /** Answers a request without the network. */
   fetch(request: Request): Promise<Response>;
   /**
@@ -98,13 +101,14 @@ function serve(
     openInner,
   }: { base: Base; areas: Areas; app: AppAccess; stopping: Stopping; openInner: OpenInner | null },
 ): Platform {
-  const { http, server, native, notOfSite } = serveAreas(config, base, areas);
+  const { http, server, native, notOfSite, count } = serveAreas(config, base, areas);
   const failure = (cause: unknown, request = new Request("http://localhost/")) => http.failure(cause, request);
   const answer = leaving(server.fetch, { gate: base.gate, failure });
   let stopped: Promise<void> | null = null;
   return {
     app,
     server,
+    count,
     fetch: async (request) => answer(base.listener.complete(request)),
     async listen({ host, port, serve: serveHere = null } = {}) {
       const { area } = areas.tls;

@@ -21,6 +21,7 @@ import { groupWide } from "../http/wide-paths.ts";
 import type { Areas } from "./areas.ts";
 import type { Base } from "./base.ts";
 import { answeredByWorker } from "./workers/answered.ts";
+import type { WorkerAnswer } from "./workers/messages.ts";
 
 const isServed = (area: object): area is { endpoints: readonly Endpoint[] } => "endpoints" in area;
 
@@ -29,7 +30,13 @@ export function serveAreas(
   config: PlatformConfig,
   base: Base,
   areas: Areas,
-): { http: Http; server: AnyElysia; native: NativeRoutes; notOfSite: readonly string[] | null } {
+): {
+  http: Http;
+  server: AnyElysia;
+  native: NativeRoutes;
+  notOfSite: readonly string[] | null;
+  count(answers: readonly WorkerAnswer[]): void;
+} {
   const { clock, logger, isDrill, listener } = base;
   const isCluster = config.cluster !== undefined;
   const always = { ...(isDrill ? DRILL_HEADERS : {}), ...hstsHeaders(config.server?.hsts) };
@@ -47,12 +54,10 @@ export function serveAreas(
     bodyMaxBytes: config.server?.maxBodySize ?? BODY_MAX_BYTES,
     globalLimit: createGlobalLimiter(config.rateLimits?.global ?? RATE_LIMITS.global, clock, base.workers?.requests),
   });
-  if (base.workers !== null && http.parts.onAnswer !== undefined) {
-    const { onAnswer: count } = http.parts;
-    base.workers.onAnswers = (answers) => {
-      for (const answer of answers) count(answeredByWorker(answer, areas.access.serviceKeys));
-    };
-  }
+  const count = (answers: readonly WorkerAnswer[]): void => {
+    for (const answer of answers) http.parts.onAnswer?.(answeredByWorker(answer, areas.access.serviceKeys));
+  };
+  if (base.workers !== null) base.workers.onAnswers = count;
   const endpoints = Object.values(areas).flatMap((area: object) => (isServed(area) ? area.endpoints : []));
   const packed = ownProduct()?.site ?? null;
   const site = createSite(config.site, {
@@ -76,7 +81,8 @@ export function serveAreas(
     mountEndpoints(server, http, documentationEndpoints(document));
   }
   server.compile();
-  return { http, server, native: served?.native ?? {}, notOfSite: base.guide === null ? firstParts(server) : null };
+  const notOfSite = base.guide === null ? firstParts(server) : null;
+  return { http, server, native: served?.native ?? {}, notOfSite, count };
 }
 
 /** Returns the first parts of the paths of all routes; null: a route may begin with anything. */

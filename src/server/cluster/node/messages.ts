@@ -15,4 +15,7 @@ export type OwnerMessage =
 /** The path by which a follower asks its owner for these messages. */
 export const FOLLOW_PATH = "/follow";
 
+/** The path by which a follower reports what it has answered itself. */
+export const ANSWERS_PATH = "/answers";
+
 export const textOf = (message: OwnerMessage): string => `${JSON.stringify(message)}\n`;

@@ -72,6 +72,7 @@ beforeEach(() => {
     credentials: ours(),
     clock: systemClock,
     place: () => place,
+    reported() {},
     command: (path) => (path === "/known" ? Promise.resolve(new Response("done")) : null),
   });
   inner = open();

@@ -6,7 +6,7 @@ import type { Place } from "../protocol/statements.ts";
 import type { NodeCredentials } from "./credentials.ts";
 import { Followers } from "./followers.ts";
 import { LEAVING_LOOK_MS, SOCKETS_TOLD_MAX_MS } from "./limits.ts";
-import { FOLLOW_PATH } from "./messages.ts";
+import { ANSWERS_PATH, FOLLOW_PATH } from "./messages.ts";
 
 export interface NodePortOptions {
   hostname: string;
@@ -15,6 +15,8 @@ export interface NodePortOptions {
   clock: Clock;
   /** Returns the last place that may be announced; null: nothing. */
   place(): { history: number; place: Place } | null;
+  /** Takes a follower's report of what it has answered. */
+  reported(answers: string): void;
   /** Answers a command of an operator, by its path. null: there is none of that name. */
   command(path: string, request: Request): Promise<Response> | null;
 }
@@ -39,6 +41,11 @@ export class NodePort {
     return this.#followers;
   }
 
+  async #take(report: Request): Promise<Response> {
+    this.#options.reported(await report.text());
+    return new Response(null, { status: 204 });
+  }
+
   /** Resolves when followers have got everything that was sent to sockets that they hold, or have lost those. */
   async socketsTold(): Promise<void> {
     await this.#inner?.arrived(SOCKETS_TOLD_MAX_MS);
@@ -59,6 +66,7 @@ export class NodePort {
         told: (request, { worker }) => {
           const { pathname } = new URL(request.url);
           if (pathname === FOLLOW_PATH) return followers.connect(worker);
+          if (pathname === ANSWERS_PATH) return this.#take(request);
           return command(pathname, request) ?? new Response(null, { status: 404 });
         },
         stopped: async () => {

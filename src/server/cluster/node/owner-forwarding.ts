@@ -2,6 +2,7 @@ import { type Clock, pause } from "../../../kernel/clock.ts";
 import { clusterRefusal } from "../../../kernel/errors.ts";
 import type { Forwarding, SocketLink, Upstream } from "../../http/workers/forwarding.ts";
 import { OWNER_WAIT_MS, RECONNECT_MS, WAITING_MAX } from "./limits.ts";
+import { ANSWERS_PATH } from "./messages.ts";
 import type { OwnerLink } from "./owner-link.ts";
 
 /** Passes a follower's requests on to whoever is the owner, and waits a while for one. */
@@ -44,6 +45,11 @@ export class OwnerForwarding {
   /** Opens a WebSocket for the request. Errors: as `forward`. */
   open(request: Request, peer: string): Promise<Upstream | Response> {
     return this.#carried(request, (forwarding) => forwarding.open(request, peer));
+  }
+
+  /** Reports what this node has answered itself; without an owner nobody counts it. */
+  report(answers: string): void {
+    void this.#link.forwarding?.tell(ANSWERS_PATH, { method: "POST", body: answers }).catch(() => {});
   }
 
   /** Opens the link on which this node holds WebSockets for the owner; null: there is none now. */

@@ -24,6 +24,7 @@ import type { ClusterConfig, PlatformConfig } from "../../config/types.ts";
 import type { DirectoryLock } from "../../db/index.ts";
 import type { SharedPage } from "../../db/readers/shared-page.ts";
 import { createPlatform, type Platform } from "../index.ts";
+import { answersIn } from "../workers/reports.ts";
 import { Confirmations } from "./confirmations.ts";
 import { createFollowerHttp } from "./follower-http.ts";
 import { FollowerServer } from "./follower-server.ts";
@@ -159,6 +160,7 @@ export class ClusterServer {
         const place = this.#member.announcement;
         return place === null ? null : { history: this.#member.history, place };
       },
+      reported: (answers) => this.#platform?.count(answersIn(answers)),
       command: (path, request) => (path === "/move" ? this.#move(new URL(request.url).searchParams.get("to")) : null),
     });
     this.#copies = new ObjectCopies(config.cluster, cluster, this.#member);
@@ -182,13 +184,12 @@ export class ClusterServer {
       mayAnswer: () => this.#mayAnswer(),
       requests: () => this.#follower.requests,
     };
-    const health = followerHealth(this.#health);
     this.#follower = new FollowerServer({
       config,
       secrets,
       dataDirectory,
       logger,
-      http: createFollowerHttp(config, { secrets, logger, health }),
+      http: createFollowerHttp(config, { secrets, logger, health: followerHealth(this.#health) }),
       forwarding: this.#forwarding,
       positions: this.#positions,
       shown: {

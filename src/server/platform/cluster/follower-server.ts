@@ -17,6 +17,7 @@ import type { LocalServing } from "../../http/workers/local-server.ts";
 import { listenAsWorker } from "../../http/workers/worker-listener.ts";
 import { BACKPRESSURE_MAX_BYTES, FRAME_MAX_BYTES } from "../../sockets/limits.ts";
 import { type Answering, createAnswering } from "../workers/answering.ts";
+import { createReports } from "../workers/reports.ts";
 import type { FollowerHttp } from "./follower-http.ts";
 
 /** Errors: the port is not available, described with its address. */
@@ -47,6 +48,7 @@ export class FollowerServer {
   #listener: ReturnType<typeof listenAsWorker> | null = null;
   #reading: { page: SharedPage; answer: Answering; files: ReaderFile[] } | null = null;
   #pages = 0;
+  readonly #reports = createReports(systemClock, (answers) => this.#options.forwarding.report(answers));
 
   constructor(options: FollowerServerOptions) {
     this.#options = options;
@@ -126,7 +128,7 @@ export class FollowerServer {
     const order = { secrets, dataDirectory, isDrill: false, notOfSite: null };
     try {
       const onOpen = (file: ReaderFile): void => void files.push(file);
-      const answer = await createAnswering(config, { order, page, onAnswer() {}, onOpen });
+      const answer = await createAnswering(config, { order, page, onAnswer: this.#reports.add, onOpen });
       this.#reading = { page, answer, files };
     } catch (cause) {
       for (const file of files) await file.close();
@@ -145,6 +147,7 @@ export class FollowerServer {
   /** Accepts nothing more, and resolves when everything that was begun is answered. */
   async stop(): Promise<void> {
     await this.#listener?.stop();
+    this.#reports.flush();
     await this.stopReading();
     rmSync(this.#directory, { recursive: true, force: true });
   }

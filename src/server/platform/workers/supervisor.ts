@@ -17,6 +17,7 @@ import { InnerServer } from "../../http/workers/inner-server.ts";
 import { WORKER_COMMAND } from "./command.ts";
 import { LIVED_MS, READY_MAX_MS, RESTART_MAX_MS, RESTART_MS, SIGN_MS, SILENT_MAX_MS } from "./limits.ts";
 import type { FromWorker, ToWorker, WorkerAnswer, WorkerOrder } from "./messages.ts";
+import { answersIn } from "./reports.ts";
 
 const SECRET_BYTES = 24;
 const KIB = 1024;
@@ -168,7 +169,7 @@ export class Workers {
           if (path !== null) this.lent.lend(place, path);
         }
         if (message.kind === "returned") this.lent.returned(message.id);
-        if (message.kind === "answers") this.#report(JSON.parse(message.answers));
+        if (message.kind === "answers") this.#report(answersIn(message.answers));
         if (message.kind === "failed") logger.error("workers: a worker cannot start", { reason: message.message });
         if (message.kind !== "ready") return;
         running.isReady = true;

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { type Clock, systemClock } from "../../../kernel/clock.ts";
+import { systemClock } from "../../../kernel/clock.ts";
 import { AppError } from "../../../kernel/errors.ts";
 import { roomBacklogMaxBytes, roomMessageMaxBytes } from "../../areas/rooms/index.ts";
 import type { PlatformConfig } from "../../config/types.ts";
@@ -10,8 +10,8 @@ import { createForwarding } from "../../http/workers/forwarding.ts";
 import { listenAsWorker } from "../../http/workers/worker-listener.ts";
 import { BACKPRESSURE_MAX_BYTES, FRAME_MAX_BYTES } from "../../sockets/limits.ts";
 import { createAnswering } from "./answering.ts";
-import { ANSWERS_DELAY_MS, ANSWERS_MAX } from "./limits.ts";
-import type { FromWorker, ToWorker, WorkerAnswer, WorkerOrder } from "./messages.ts";
+import type { FromWorker, ToWorker, WorkerOrder } from "./messages.ts";
+import { createReports } from "./reports.ts";
 import { giveSigns } from "./signs.ts";
 
 /** Runs a worker: resolves when the main process has stopped it, and what it had begun is answered. Errors: it cannot listen. */
@@ -23,7 +23,7 @@ export async function runWorker(
   const clock = systemClock;
   const lock = lockAsWorker(order.dataDirectory);
   const page = new SharedPage(order.page, { apart: join(order.dataDirectory, SYSTEM_FILE) });
-  const answers = createReports(clock, (batch) => channel.send({ kind: "answers", answers: JSON.stringify(batch) }));
+  const answers = createReports(clock, (batch) => channel.send({ kind: "answers", answers: batch }));
   const answer = await createAnswering(config, {
     order,
     page,
@@ -78,27 +78,3 @@ function unanswered(): Response {
 }
 
 const RETRY_AFTER = { "retry-after": "1" };
-
-/** Collects answers, and reports several at once. */
-function createReports(clock: Clock, report: (answers: readonly WorkerAnswer[]) => void) {
-  let waiting: WorkerAnswer[] = [];
-  let count = 0;
-  const flush = (): void => {
-    const batch = waiting;
-    waiting = [];
-    if (batch.length > 0) report(batch);
-  };
-  return {
-    /** Answers since the start. */
-    get count(): number {
-      return count;
-    },
-    add(answer: WorkerAnswer): void {
-      count += 1;
-      waiting.push(answer);
-      if (waiting.length === 1) clock.after(ANSWERS_DELAY_MS, flush);
-      else if (waiting.length === ANSWERS_MAX) flush();
-    },
-    flush,
-  };
-}
