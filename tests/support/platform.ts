@@ -13,7 +13,8 @@ export const SERVICE_KEY = "test-service-key-0123456789abcdefghijklmnop";
 export const JWT_SECRET = "test-jwt-secret-0123456789-abcdefghijklmnop";
 
 const MAIN = resolve(import.meta.dir, "../../src/main.ts");
-const START_TIMEOUT_MS = 20_000;
+/** A node that comes back waits until its former lease is over. */
+const START_TIMEOUT_MS = 40_000;
 const STOP_TIMEOUT_MS = 15_000;
 const OUTPUT_KEPT_CHARACTERS = 256 * 1024;
 const READY = /^platform listening on (https?:\/\/\S+)/m;
