@@ -82,9 +82,16 @@ const OFF: readonly (SourceChange & { rule: string; fails: string | undefined })
   {
     rule: "an answer waits at the gate",
     file: "src/server/http/listening/leaving.ts",
-    from: "SILENT.has(response.status) ? null : gate.wait()",
+    from: "isSilent(response) ? null : isDurable ? gate.lease() : gate.wait()",
     to: "null",
     fails: ANSWERS,
+  },
+  {
+    rule: "an answer of a route waits, whatever its status is",
+    file: "src/server/http/listening/leaving.ts",
+    from: "isSilent(response) ? null",
+    to: "isSilent(response) || response.status === 503 ? null",
+    fails: "[CLU42] an answer of a route waits, whatever its status is",
   },
   {
     rule: "the gate looks at the lease",
@@ -96,8 +103,8 @@ const OFF: readonly (SourceChange & { rule: string; fails: string | undefined })
   {
     rule: "messages to sockets wait",
     file: "src/server/sockets/socket-line.ts",
-    from: "if (gate === null) return",
-    to: "if (gate !== undefined) return",
+    from: "if (gate === null) {",
+    to: "if (gate !== undefined) {",
     fails: DOORS,
   },
   {
