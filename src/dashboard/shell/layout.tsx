@@ -15,14 +15,14 @@ import {
   useMantineColorScheme,
 } from "@mantine/core";
 import { useDisclosure, useHotkeys } from "@mantine/hooks";
+import { notifications } from "@mantine/notifications";
 import { QueryObserver } from "@tanstack/react-query";
 import { Link, Outlet, useLocation } from "@tanstack/react-router";
-import { Activity, useEffect, useLayoutEffect, useRef, useState } from "react";
+import { Activity, type ComponentType, useEffect, useLayoutEffect, useRef, useState } from "react";
 import { queries } from "../api/server.ts";
 import { signOut, useRights, useSession } from "../api/session.tsx";
 import { loadersBelow } from "../pages.ts";
 import { IconLogout, IconMoon, IconSearch, IconSun, IconUserCircle } from "../parts/icons.tsx";
-import { openSearch, Search } from "./search.tsx";
 import { useSections } from "./sections.ts";
 import { ServerNotes } from "./server-notes.tsx";
 import { SignInPage } from "./sign-in.tsx";
@@ -108,7 +108,7 @@ function useLoadingAhead(): void {
     if (isSavingData()) return;
     const ended = new AbortController();
     void (async () => {
-      for (const load of sections.split(" ").flatMap(loadersBelow)) {
+      for (const load of [loadSearch, ...sections.split(" ").flatMap(loadersBelow)]) {
         await whenIdle(ended.signal);
         if (ended.signal.aborted) return;
         // A failed preload is repeated by the click.
@@ -117,6 +117,27 @@ function useLoadingAhead(): void {
     })();
     return () => ended.abort();
   }, [sections]);
+}
+
+const loadSearch = () => import("./search.tsx");
+
+/** Returns the search, which is loaded when it is first opened, by `/` or a button; and a function that opens it. */
+function useSearchBox() {
+  const [Box, setBox] = useState<ComponentType | null>(null);
+  const open = async (): Promise<void> => {
+    try {
+      const { Search, openSearch } = await loadSearch();
+      setBox(() => Search);
+      openSearch();
+    } catch {
+      notifications.show({ color: "red", title: "The search could not be loaded", message: "Try again." });
+    }
+  };
+  useHotkeys([
+    ["/", () => void open()],
+    ["mod+K", () => void open()],
+  ]);
+  return { box: Box === null ? null : <Box />, open };
 }
 
 const HEADER_PX = 52;
@@ -140,6 +161,7 @@ export function Layout() {
 function Shell() {
   const [isOpen, { toggle, close }] = useDisclosure(false);
   useLoadingAhead();
+  const search = useSearchBox();
   return (
     <AppShell
       header={{ height: HEADER_PX }}
@@ -158,7 +180,7 @@ function Shell() {
             </Text>
           </Group>
           <Group gap="xs" wrap="nowrap">
-            <SearchButton />
+            <SearchButton onOpen={() => void search.open()} />
             <ViewAs />
             <ThemeButton />
             <Account />
@@ -172,7 +194,7 @@ function Shell() {
         <ServerNotes />
         <Outlet />
       </AppShell.Main>
-      <Search />
+      {search.box}
       <Shortcuts />
     </AppShell>
   );
@@ -201,11 +223,11 @@ function Navigation({ onNavigate }: { onNavigate: () => void }) {
   });
 }
 
-function SearchButton() {
+function SearchButton({ onOpen }: { onOpen(): void }) {
   return (
     <>
       <UnstyledButton
-        onClick={openSearch}
+        onClick={onOpen}
         visibleFrom="sm"
         px="sm"
         py={5}
@@ -223,7 +245,7 @@ function SearchButton() {
           </Text>
         </Group>
       </UnstyledButton>
-      <ActionIcon variant="default" size="lg" onClick={openSearch} hiddenFrom="sm" aria-label="Search">
+      <ActionIcon variant="default" size="lg" onClick={onOpen} hiddenFrom="sm" aria-label="Search">
         <IconSearch size={18} />
       </ActionIcon>
     </>

@@ -18,7 +18,7 @@ const FOUND_MAX = 7;
 const BUCKETS_MAX = 8;
 const FILES_OF_BUCKET_MAX = 3;
 
-/** Search of pages, tables, users, files and commands, opened by `/`. */
+/** Search of pages, tables, users, files and commands. The layout loads it, and opens it by `/`. */
 export function Search() {
   const [query, setQuery] = useState("");
   const navigate = useNavigate();
@@ -75,7 +75,7 @@ export function Search() {
   return (
     <Spotlight
       store={store}
-      shortcut={["/", "mod + K"]}
+      shortcut={null}
       query={query}
       onQueryChange={setQuery}
       actions={[

@@ -3,7 +3,7 @@ import { useResizeObserver } from "@mantine/hooks";
 import { useRef, useState } from "react";
 import { bytesText } from "../../parts/format.tsx";
 import { IconFolder } from "../../parts/icons.tsx";
-import { useVirtualRows } from "../../parts/list/list.tsx";
+import { useVirtualRows } from "../../parts/list/virtual-rows.ts";
 import { Name, PageLink, plainName } from "../../parts/name.tsx";
 import { nameOf, useAddresses } from "./address.ts";
 import { iconOf, kindOf } from "./kinds.ts";

@@ -1,11 +1,12 @@
-import { autocompletion, type CompletionContext, type CompletionResult } from "@codemirror/autocomplete";
-import { javascript } from "@codemirror/lang-javascript";
-import { Button, Group, Input, Select, Stack, TagsInput, Text } from "@mantine/core";
-import { type SyntheticEvent, useMemo, useState } from "react";
+import { Button, Group, Input, Select, Skeleton, Stack, TagsInput, Text } from "@mantine/core";
+import { lazy, Suspense, type SyntheticEvent, useState } from "react";
 import { type TableSchema, useResources } from "../../../api/resources.ts";
-import { CodeEditor } from "../../../parts/code/code-editor.tsx";
 import type { TableAddress } from "../address.ts";
 import type { Edit } from "./source.ts";
+
+/** Loaded when shown: its editor is larger than the page of a table. */
+const RuleEditor = lazy(() => import("./rule-editor.tsx"));
+const EDITOR_PX = 60;
 
 export const ACTIONS = ["read", "insert", "update", "delete"] as const;
 export type Action = (typeof ACTIONS)[number];
@@ -108,7 +109,20 @@ export function RuleForm({
         ) : null}
         {inputs.template === "members" ? <Members address={address} schema={schema} inputs={inputs} set={set} /> : null}
         {inputs.template === "source" ? (
-          <SourceInput schema={schema} action={action} inputs={inputs} set={set} />
+          <Input.Wrapper
+            label="Function"
+            description={`true, false, or one function ${PARAMETERS[action]}; what it returns allows if it is true or a filter`}
+            labelElement="div"
+          >
+            <Suspense fallback={<Skeleton height={EDITOR_PX} />}>
+              <RuleEditor
+                label={`The rule of ${action}`}
+                fields={schema.fields}
+                value={inputs.source}
+                onChange={(source) => set({ source })}
+              />
+            </Suspense>
+          </Input.Wrapper>
         ) : null}
         <Group>
           <Button type="submit">Review</Button>
@@ -168,37 +182,4 @@ function Members({ address, schema, inputs, set }: PartProps & { address: TableA
       )}
     </>
   );
-}
-
-const OF_AUTH = ["id", "email", "emailVerified", "phone", "role", "isAnonymous", "custom", "invitation"];
-
-function SourceInput({ schema, action, inputs, set }: PartProps & { action: Action }) {
-  const extensions = useMemo(() => {
-    const names = Object.keys(schema.fields);
-    return [javascript({ typescript: true }), autocompletion({ override: [(context) => members(context, names)] })];
-  }, [schema]);
-  return (
-    <Input.Wrapper
-      label="Function"
-      description={`true, false, or one function ${PARAMETERS[action]}; what it returns allows if it is true or a filter`}
-      labelElement="div"
-    >
-      <CodeEditor
-        label={`The rule of ${action}`}
-        value={inputs.source}
-        onChange={(source) => set({ source })}
-        extensions={extensions}
-      />
-    </Input.Wrapper>
-  );
-}
-
-/** Completes members of `auth`, and those of records after any other name. */
-function members(context: CompletionContext, fields: readonly string[]): CompletionResult | null {
-  const found = context.matchBefore(/\w+\??\.\w*/);
-  if (found === null) return null;
-  const dot = found.text.indexOf(".");
-  const isAuth = found.text.startsWith("auth");
-  const options = (isAuth ? OF_AUTH : fields).map((label) => ({ label, type: "property" }));
-  return { from: found.from + dot + 1, options };
 }
