@@ -9,6 +9,9 @@ const CONFIG = `{
   cron: { nightly: { schedule: "0 3 * * *", run: () => {} } },
 }`;
 
+/** Code of pages. */
+const CODE = /\/chunk-[^/]*\.js$/;
+
 const browser = testBrowser();
 const { browserTest } = browser;
 let platform: TestPlatform;
@@ -56,3 +59,22 @@ browserTest("[AD155] a key that may only read finds no command", async () => {
     expect(await page.getByText(/^(?:Run|Back up|Disable|Enable) /).count()).toBe(0);
   }
 });
+
+browserTest(
+  "[AD78] the search is loaded when it is first opened; what does not load is said, and opens after a reload",
+  async () => {
+    const { page } = await openDashboard(browser, platform, "/admin");
+    await page.getByRole("heading", { level: 1 }).waitFor();
+    await page.waitForLoadState("networkidle");
+    await page.route(CODE, (route) => route.abort());
+    await page.keyboard.press("/");
+    await page.getByText("The search could not be loaded").waitFor();
+    expect(await page.getByRole("heading", { level: 1, name: "Overview" }).count()).toBe(1);
+    await page.unroute(CODE);
+    await page.reload();
+    await page.getByRole("button", { name: "Search" }).first().click();
+    await page.getByRole("dialog").getByRole("textbox", { name: "Search" }).fill("setti");
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { level: 1, name: "Settings" }).waitFor();
+  },
+);

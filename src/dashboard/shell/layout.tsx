@@ -130,7 +130,9 @@ function useSearchBox() {
       setBox(() => Search);
       openSearch();
     } catch {
-      notifications.show({ color: "red", title: "The search could not be loaded", message: "Try again." });
+      // Chromium remembers a module that it could not load until the page is loaded again.
+      const message = "Load the page again once the server answers.";
+      notifications.show({ color: "red", title: "The search could not be loaded", message });
     }
   };
   useHotkeys([
