@@ -58,13 +58,6 @@ const CASES: [rule: string, what: string, config: unknown, path: string, words: 
   ["[CF1]", "no object", 5, "", "must be an object, got 5"],
   ["[CF393]", "too many workers", { server: { workers: 17 } }, "server.workers", "from 0 to 16"],
   ["[CF393]", "workers by another word", { server: { workers: "some" } }, "server.workers", '"auto"'],
-  [
-    "[CF394]",
-    "workers with HTTPS",
-    { server: { workers: 2, tls: { cert: "cert.pem", key: "key.pem" } } },
-    "server.workers",
-    "must be 0 or absent with tls",
-  ],
   ["[CF1]", "a list for a map", { databases: [] }, "databases", "must be an object, got a list"],
   ["[CF1]", "a class instance", { databases: new Map() }, "databases", "an instance of Map"],
   ["[CF1]", "a namespace without tables", { databases: { a: {} } }, "databases.a.tables", "is required"],

@@ -4,7 +4,7 @@ import { type Logger, silentLogger } from "../../kernel/logger.ts";
 import type { AppAccess } from "../config/app/index.ts";
 import type { PlatformConfig } from "../config/types.ts";
 import { leaving } from "../http/listening/leaving.ts";
-import { HOST_DEFAULT, type ServeHere, TLS_HOST_DEFAULT } from "../http/listening/listener.ts";
+import { type Certificate, HOST_DEFAULT, type ServeHere, TLS_HOST_DEFAULT } from "../http/listening/listener.ts";
 import type { OpenInner } from "../http/listening/receivers.ts";
 import { type Areas, openAreas } from "./areas.ts";
 import { type Base, openBase, type PlatformOptions } from "./base.ts";
@@ -78,14 +78,25 @@ function prepareWorkers(config: PlatformConfig, options: PlatformOptions, logger
 async function beginWorkers(
   workers: ServerWorkers,
   { config, areas, base }: { config: PlatformConfig; areas: Areas; base: Base },
-  { host = HOST_DEFAULT, ...at }: { host: string | undefined; port: number; notOfSite: readonly string[] | null },
+  {
+    host,
+    ...at
+  }: { host: string | undefined; port: number; tls: Certificate | null; notOfSite: readonly string[] | null },
 ): Promise<void> {
   const { listener, foreground, logger } = base;
   const rewritten = Object.keys(config.databases ?? {}).map((name) => areas.tables.file(name, null)?.ready());
   if (rewritten.every((ready) => ready === undefined)) {
     const answered = (): number => foreground.answered;
     const { lendable } = areas.tables;
-    return workers.begin({ host, ...at, lendable, openInner: listener.openInner, shed: listener.shed, answered });
+    const hostDefault = at.tls === null ? HOST_DEFAULT : TLS_HOST_DEFAULT;
+    return workers.begin({
+      ...at,
+      host: host ?? hostDefault,
+      lendable,
+      openInner: listener.openInner,
+      shed: listener.shed,
+      answered,
+    });
   }
   for (const ready of rewritten) ready?.catch(() => {});
   logger.warn("workers: a file of records is rewritten first: there are none until the next start");
@@ -112,15 +123,21 @@ function serve(
     fetch: async (request) => answer(base.listener.complete(request)),
     async listen({ host, port, serve: serveHere = null } = {}) {
       const { area } = areas.tls;
-      const tls = area === null ? null : await area.open();
       const { workers } = base;
       const isShared = workers !== null;
+      const opened = area === null ? null : await area.open();
+      // A filter of the port's sockets knows those of this process alone.
+      const tls = opened === null ? null : { ...opened, steering: isShared ? null : opened.steering };
       const options = { host, port, tls, routes: native, isShared, serve: serveHere, failure };
       const listening = base.listener.listen(server, options);
       if (openInner !== null) base.listener.openInner(openInner);
       if (workers !== null)
-        await beginWorkers(workers, { config, areas, base }, { host, port: listening.port, notOfSite });
-      area?.begin({ host: host ?? TLS_HOST_DEFAULT, port: listening.port, renew: base.listener.renew });
+        await beginWorkers(workers, { config, areas, base }, { host, port: listening.port, tls, notOfSite });
+      const renew = (certificate: Certificate): void => {
+        base.listener.renew(certificate);
+        workers?.renew(certificate);
+      };
+      area?.begin({ host: host ?? TLS_HOST_DEFAULT, port: listening.port, renew });
       return listening;
     },
     stop() {

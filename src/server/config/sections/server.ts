@@ -31,7 +31,7 @@ const ServerMembers = Type.Object({
   accessLog: Type.Optional(Type.Boolean()),
   /**
    * Processes beside the main one that answer reads of tables, downloads and pages on further cores. "auto" by default: they start while the server is busy,
-   * up to its cores less one, at most 7. A number: so many from the start; 0: none.
+   * up to its cores less one, at most 7. A number: so many from the start; 0: none, as by default with `tls`.
    */
   workers: Type.Optional(Type.Union([Type.Literal("auto"), whole({ min: 0, max: WORKERS_MAX })])),
   /** Bytes of a JSON body; 10 MiB by default. */
@@ -39,11 +39,6 @@ const ServerMembers = Type.Object({
 });
 
 export const Server = related(ServerMembers, (server, report) => {
-  if (server["workers"] !== undefined && server["workers"] !== 0 && server["tls"] !== undefined) {
-    report
-      .at("workers")
-      .say("must be 0 or absent with tls: workers do not speak HTTPS; put a proxy in front of the server");
-  }
   if (server["clientAddressHeader"] === undefined) return;
   if (server["trustProxy"] !== undefined && server["trustProxy"] !== false) return;
   report.at("clientAddressHeader").say("needs trustProxy, as anybody can send a header");

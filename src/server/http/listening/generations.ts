@@ -5,8 +5,8 @@ import { RETIRED_LISTENING_MAX, RETIRED_MAX, RETIREMENT_MS } from "../limits.ts"
 import type { Steering } from "./steering.ts";
 
 /** A server with one certificate. */
-interface Generation {
-  readonly server: Server<SocketHandler>;
+interface Generation<Data> {
+  readonly server: Server<Data>;
   /** null where the system does not tell. */
   readonly socket: number | null;
   readonly retirement: Retirement;
@@ -18,19 +18,19 @@ export interface Retirement {
   isRetired: boolean;
 }
 
-type OpenServer = (retirement: Retirement) => Server<SocketHandler>;
+type OpenServer<Data> = (retirement: Retirement) => Server<Data>;
 
 /**
  * The servers of one port. Bun cannot change the certificate of a server, so a renewal opens another one on the same port. The
  * old one keeps its connections: WebSockets until they close, others until an answer or a pause ends them.
  */
-export class Generations {
+export class Generations<Data = SocketHandler> {
   readonly #clock: Clock;
   readonly #steering: Steering | null;
   /** Oldest first; the last one gets new connections. */
-  #known: Generation[] = [];
+  #known: Generation<Data>[] = [];
   /** Listening servers, in the order in which the system numbers them. */
-  #group: Generation[] = [];
+  #group: Generation<Data>[] = [];
   readonly #timers = new Set<() => void>();
 
   constructor(clock: Clock, steering: Steering | null) {
@@ -38,17 +38,17 @@ export class Generations {
     this.#steering = steering;
   }
 
-  get current(): Server<SocketHandler> | null {
+  get current(): Server<Data> | null {
     return this.#known.at(-1)?.server ?? null;
   }
 
   /** Also those that no longer listen and still have connections. */
-  get servers(): readonly Server<SocketHandler>[] {
+  get servers(): readonly Server<Data>[] {
     return this.#known.map(({ server }) => server);
   }
 
   /** Opens a server, which gets all new connections from now on. Errors: those of `open`; nothing has changed then. */
-  open(open: OpenServer): Server<SocketHandler> {
+  open(open: OpenServer<Data>): Server<Data> {
     const before = this.#steering?.listening() ?? new Set();
     const retirement = { isRetired: false };
     const server = open(retirement);
@@ -67,7 +67,7 @@ export class Generations {
     this.#timers.clear();
   }
 
-  #retire(generation: Generation, isSteered: boolean): void {
+  #retire(generation: Generation<Data>, isSteered: boolean): void {
     generation.retirement.isRetired = true;
     // By then every connection has had an answer that closes it, or was idle for so long that Bun has closed it.
     if (isSteered) this.#later(() => this.#unlisten(generation));
@@ -85,7 +85,7 @@ export class Generations {
     this.#timers.add(cancel);
   }
 
-  #unlisten(generation: Generation): void {
+  #unlisten(generation: Generation<Data>): void {
     if (!generation.isListening) return;
     generation.isListening = false;
     void generation.server.stop(false).then(() => {

@@ -7,6 +7,8 @@ import { endsWithin } from "../../../kernel/time/stop.ts";
 import { CLOSE, IDLE_TIMEOUT_SECONDS as SOCKET_IDLE_SECONDS } from "../../sockets/limits.ts";
 import type { SocketHandler } from "../../sockets/socket-server.ts";
 import { HEADERS_MAX_BYTES, IDLE_TIMEOUT_SECONDS, REQUEST_MAX_BYTES } from "../limits.ts";
+import { Generations, type Retirement } from "../listening/generations.ts";
+import type { Certificate } from "../listening/listener.ts";
 import type { Forwarding, SocketLink } from "./forwarding.ts";
 import { HeldSockets } from "./held-sockets.ts";
 import { LocalServer, type LocalServing } from "./local-server.ts";
@@ -37,6 +39,8 @@ export interface WorkerListenerOptions {
   waitingMaxBytes: number;
   /** Whether other processes listen on the port, too. */
   isShared: boolean;
+  /** The certificate; null: HTTP. */
+  tls: Certificate | null;
 }
 
 /** A WebSocket of the port: passed on, or handled by this process. */
@@ -52,8 +56,8 @@ export function listenAsWorker(options: WorkerListenerOptions) {
   let forwarded = 0;
   const shedding = new Shedding();
   /** Ends the connection of an answer, where another process is to get it. */
-  const passing = (response: Response): Response => {
-    if (shedding.takes()) response.headers.set("connection", "close");
+  const passing = (response: Response, { isRetired }: Retirement): Response => {
+    if (isRetired || shedding.takes()) response.headers.set("connection", "close");
     return response;
   };
 
@@ -82,31 +86,47 @@ export function listenAsWorker(options: WorkerListenerOptions) {
 
   let localHandlers: Bun.WebSocketHandler<SocketHandler> = { message() {} };
 
-  const server = Bun.serve<PortSocket>({
-    hostname: options.host,
-    port: options.port,
-    reusePort: options.isShared,
-    idleTimeout: IDLE_TIMEOUT_SECONDS,
-    maxRequestBodySize: REQUEST_MAX_BYTES,
-    fetch: (request, receiver) => {
-      if (local !== null) return local.answer(request);
-      const here = answer(request, () => addressOf(receiver, request));
-      if (here === null) return forward(request, receiver);
-      if (here instanceof Response) return passing(here);
-      return here.then((response) => (response === null ? forward(request, receiver) : passing(response)));
-    },
-    websocket: portHandlers(passingHandlers(options), () => localHandlers),
-    error: (cause) => failure(cause, new Request("http://localhost/")),
-  });
+  const handlers = portHandlers(passingHandlers(options), () => localHandlers);
+  let { port } = options;
+  // Without steering: the port's other sockets belong to other processes.
+  const opened = new Generations<PortSocket>(options.clock, null);
+  const open = (certificate: Certificate | null) =>
+    opened.open((retirement) =>
+      Bun.serve<PortSocket>({
+        hostname: options.host,
+        port,
+        reusePort: options.isShared,
+        ...(certificate === null ? {} : { tls: { cert: certificate.cert, key: certificate.key } }),
+        idleTimeout: IDLE_TIMEOUT_SECONDS,
+        maxRequestBodySize: REQUEST_MAX_BYTES,
+        fetch: (request, receiver) => {
+          if (local !== null) return local.answer(request);
+          const here = answer(request, () => addressOf(receiver, request));
+          if (here === null) return forward(request, receiver);
+          if (here instanceof Response) return passing(here, retirement);
+          return here.then((response) =>
+            response === null ? forward(request, receiver) : passing(response, retirement),
+          );
+        },
+        websocket: handlers,
+        error: (cause) => failure(cause, new Request("http://localhost/")),
+      }),
+    );
+  const server = open(options.tls);
+  port = server.port ?? port;
 
-  const publish = (topic: string, message: string) => void server.publish(topic, message);
+  const publish = (topic: string, message: string): void => {
+    for (const each of opened.servers) each.publish(topic, message);
+  };
   const { link, clock } = options;
   const held = new HeldSockets({ link, clock, publish });
 
   return {
     /** Ends this share of the connections with their next answers by this process: others have fewer. */
-    shed: (share: number): void => shedding.begin(share, server.pendingRequests),
-    port: server.port ?? options.port,
+    shed: (share: number): void => shedding.begin(share, opened.current?.pendingRequests ?? 0),
+    port,
+    /** Uses another certificate for new connections; open ones continue. Errors: the certificate is invalid. */
+    renew: (certificate: Certificate): void => void open(certificate),
     /** Requests that were passed on since the start. */
     get forwarded(): number {
       return forwarded;
@@ -124,13 +144,16 @@ export function listenAsWorker(options: WorkerListenerOptions) {
     /** Notes that the other end leaves: WebSockets that are held then get 1001. */
     leave: (): void => held.leave(),
     /** Holds the connection of a request that is under way, or no longer. */
-    hold: (request: Request, isHeld: boolean): void => server.timeout(request, isHeld ? 0 : IDLE_TIMEOUT_SECONDS),
+    hold: (request: Request, isHeld: boolean): void =>
+      opened.current?.timeout(request, isHeld ? 0 : IDLE_TIMEOUT_SECONDS),
     /** Accepts nothing more, and resolves when everything that was begun is answered; after UNDER_WAY_MAX_MS at the latest. */
     async stop(): Promise<void> {
-      const answered = server.stop(false);
+      opened.end();
+      const { servers } = opened;
+      const answered = Promise.all(servers.map((each) => each.stop(false)));
       await endsWithin(answered, UNDER_WAY_MAX_MS, options.clock);
       held.stop();
-      await server.stop(true);
+      await Promise.all(servers.map((each) => each.stop(true)));
     },
   };
 }

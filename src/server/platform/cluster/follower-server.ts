@@ -69,6 +69,7 @@ export class FollowerServer {
       host,
       port,
       isShared: false,
+      tls: null,
       forwarding,
       link: () => forwarding.link(),
       answer: (request, peer) => this.#answer(request, peer),

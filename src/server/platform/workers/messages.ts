@@ -1,4 +1,5 @@
 import type { LentId, ToBorrower } from "../../db/readers/lent-files.ts";
+import type { Certificate } from "../../http/listening/listener.ts";
 import type { MainProcess } from "../../http/workers/forwarding.ts";
 
 /** Everything that a process has to know besides the config to answer from the files. */
@@ -14,6 +15,8 @@ export interface FilesOrder {
 export interface WorkerOrder extends FilesOrder {
   host: string;
   port: number;
+  /** The certificate; null: HTTP. */
+  tls: Certificate | null;
   /** The path of the shared page. */
   page: string;
   main: MainProcess;
@@ -43,6 +46,7 @@ export type ToWorker =
   | { kind: "begin"; order: WorkerOrder }
   | { kind: "hold"; id: number; isHeld: boolean }
   | { kind: "shed"; share: number }
+  | { kind: "renew"; certificate: Certificate }
   | ToBorrower
   | { kind: "stop" };
 

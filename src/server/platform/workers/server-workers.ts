@@ -3,6 +3,7 @@ import { availableParallelism } from "node:os";
 import type { ProcessFigures } from "../../areas/system/processes.ts";
 import type { Lending } from "../../db/readers/lent-files.ts";
 import type { ReaderNotices } from "../../db/readers/shared-page.ts";
+import type { Certificate } from "../../http/listening/listener.ts";
 import type { OpenInner } from "../../http/listening/receivers.ts";
 import type { RequestCount } from "../../http/rate-limit.ts";
 import { BusyLoop, busyMs } from "./busy-loop.ts";
@@ -15,14 +16,13 @@ import {
   STARTED_MAX,
   STARTED_MEMORY_BYTES,
 } from "./limits.ts";
-import type { WorkerAnswer, WorkerOrder } from "./messages.ts";
-import type { Workers, WorkersOptions } from "./supervisor.ts";
+import type { WorkerAnswer } from "./messages.ts";
+import type { WorkerAddress, Workers, WorkersOptions } from "./supervisor.ts";
 
 /** The server that workers share a port with. */
-export interface SharedServer {
-  host: string;
-  port: number;
-  notOfSite: WorkerOrder["notOfSite"];
+export interface SharedServer extends WorkerAddress {
+  /** The certificate; null: HTTP. */
+  tls: Certificate | null;
   /** Returns the path of an instance's file that may be lent now; null: it may not. */
   lendable(namespace: string, instanceId: string): string | null;
   /** Opens where workers forward requests to. */
@@ -47,6 +47,7 @@ export class ServerWorkers {
   #workers: Workers | null = null;
   #server: SharedServer | null = null;
   #hasFailed = false;
+  #tls: Certificate | null = null;
   #isStopping = false;
   #requests = 0;
   readonly #loop = new BusyLoop();
@@ -96,8 +97,15 @@ export class ServerWorkers {
   /** Starts the workers, or begins to watch whether they are needed. Resolves when those of the start listen, or have failed to. */
   async begin(server: SharedServer): Promise<void> {
     this.#server = server;
+    this.#tls = server.tls;
     if (this.#options.count !== "auto") return this.#start(this.#max);
     if (this.#max > 0) this.#look();
+  }
+
+  /** Uses another certificate. */
+  renew(certificate: Certificate): void {
+    this.#tls = certificate;
+    this.#workers?.renew(certificate);
   }
 
   stop(): Promise<void> {
@@ -122,6 +130,7 @@ export class ServerWorkers {
     workers.lendable = this.#server.lendable;
     workers.page.requests.restart(this.#requests);
     if (this.#hasFailed) workers.page.close();
+    if (this.#tls !== null) workers.renew(this.#tls);
     // From here on commits are counted: before any worker begins to read.
     this.#workers = workers;
     this.#server.openInner(workers.openInner);

@@ -13,6 +13,7 @@ import { SYSTEM_FILE } from "../../db/index.ts";
 import { LentFiles } from "../../db/readers/lent-files.ts";
 import { createPageFile, SharedPage, type WorkerFigures } from "../../db/readers/shared-page.ts";
 import { makeWorkersLock } from "../../db/readers/workers-lock.ts";
+import type { Certificate } from "../../http/listening/listener.ts";
 import { InnerServer } from "../../http/workers/inner-server.ts";
 import { WORKER_COMMAND } from "./command.ts";
 import { LIVED_MS, READY_MAX_MS, RESTART_MAX_MS, RESTART_MS, SIGN_MS, SILENT_MAX_MS } from "./limits.ts";
@@ -33,10 +34,15 @@ export interface WorkersOptions {
   logger: Logger;
 }
 
+/** Place at which workers listen, and what lies beside it. */
+export type WorkerAddress = Pick<WorkerOrder, "host" | "port" | "notOfSite">;
+
 interface Running {
   child: Subprocess;
   startedAt: number;
   isReady: boolean;
+  /** The certificate that it has begun with. */
+  tls: Certificate | null;
   /** The last number of signs, and since when it is the same. */
   signs: number;
   since: number;
@@ -57,7 +63,9 @@ export class Workers {
   readonly #configHash: string;
   readonly #secret = systemIds.secret(SECRET_BYTES);
   readonly #running = new Map<number, Running>();
-  #address: Pick<WorkerOrder, "host" | "port" | "notOfSite"> | null = null;
+  #address: WorkerAddress | null = null;
+  /** The certificate of workers; null: HTTP. */
+  #tls: Certificate | null = null;
   #isStopping = false;
   #count = 0;
   /** Workers in succession that have ended soon after their start. */
@@ -101,7 +109,7 @@ export class Workers {
     );
 
   /** Starts further workers on the address of the server. Resolves when all listen, or have failed to. */
-  async start(count: number, address: Pick<WorkerOrder, "host" | "port" | "notOfSite">): Promise<void> {
+  async start(count: number, address: WorkerAddress): Promise<void> {
     if (this.#isStopping) return;
     this.#address = address;
     makeWorkersLock(this.#options.order.dataDirectory);
@@ -120,6 +128,12 @@ export class Workers {
   /** Returns what each place has counted, in their order. */
   counted(): WorkerFigures[] {
     return Array.from({ length: this.#count }, (_, place) => this.page.read(place));
+  }
+
+  /** Uses another certificate in all workers, and in those that start later. */
+  renew(certificate: Certificate): void {
+    this.#tls = certificate;
+    for (const [place, { isReady }] of this.#running) if (isReady) this.#send(place, { kind: "renew", certificate });
   }
 
   /** Lets a worker end this share of its connections with their next answers. */
@@ -163,7 +177,10 @@ export class Workers {
       env: { ...process.env, BUN_FEATURE_FLAG_NO_ORPHANS: "1" },
       stdio: ["ignore", "inherit", "inherit"],
       ipc: (message: FromWorker) => {
-        if (message.kind === "waiting") this.#send(place, { kind: "begin", order: this.#order(place) });
+        if (message.kind === "waiting") {
+          running.tls = this.#tls;
+          this.#send(place, { kind: "begin", order: this.#order(place) });
+        }
         if (message.kind === "ask") {
           const path = this.lendable(message.namespace, message.instanceId);
           if (path !== null) this.lent.lend(place, path);
@@ -173,11 +190,14 @@ export class Workers {
         if (message.kind === "failed") logger.error("workers: a worker cannot start", { reason: message.message });
         if (message.kind !== "ready") return;
         running.isReady = true;
+        // It was renewed while the worker began.
+        if (this.#tls !== null && this.#tls !== running.tls)
+          this.#send(place, { kind: "renew", certificate: this.#tls });
         resolve();
       },
     });
     const now = performance.now();
-    const running: Running = { child, startedAt: now, isReady: false, signs: 0, since: now };
+    const running: Running = { child, startedAt: now, isReady: false, tls: this.#tls, signs: 0, since: now };
     this.#running.set(place, running);
     void child.exited.then((code) => {
       this.#running.delete(place);
@@ -207,7 +227,14 @@ export class Workers {
   #order(place: number): WorkerOrder {
     if (this.#address === null) throw new Error("a worker asks for its order before the server listens");
     const main = { at: { unix: this.#socket }, secret: this.#secret, worker: place };
-    return { ...this.#options.order, ...this.#address, page: this.#page, main, configHash: this.#configHash };
+    return {
+      ...this.#options.order,
+      ...this.#address,
+      tls: this.#tls,
+      page: this.#page,
+      main,
+      configHash: this.#configHash,
+    };
   }
 
   #send(place: number, message: ToWorker): void {

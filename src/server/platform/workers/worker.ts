@@ -59,6 +59,7 @@ export async function runWorker(
       const held = message.kind === "hold" ? forwarding.underWay(message.id) : undefined;
       if (message.kind === "hold" && held !== undefined) listener.hold(held, message.isHeld);
       if (message.kind === "shed") listener.shed(message.share);
+      if (message.kind === "renew") listener.renew(message.certificate);
       if (message.kind === "lend") answer.instances?.lent(message.id, message.path);
       if (message.kind === "recall") answer.instances?.recall(message.id);
       if (message.kind === "stop") resolve();
