@@ -6,13 +6,14 @@ import type { MaybePromise } from "../../../kernel/maybe-promise.ts";
 import { endsWithin } from "../../../kernel/time/stop.ts";
 import { CLOSE, IDLE_TIMEOUT_SECONDS as SOCKET_IDLE_SECONDS } from "../../sockets/limits.ts";
 import type { SocketHandler } from "../../sockets/socket-server.ts";
-import { HEADERS_MAX_BYTES, IDLE_TIMEOUT_SECONDS, REQUEST_MAX_BYTES } from "../limits.ts";
-import { Generations, type Retirement } from "../listening/generations.ts";
+import { HEADERS_MAX_BYTES, IDLE_TIMEOUT_SECONDS } from "../limits.ts";
+import type { Retirement } from "../listening/generations.ts";
 import type { Certificate } from "../listening/listener.ts";
 import type { Forwarding, SocketLink } from "./forwarding.ts";
 import { HeldSockets } from "./held-sockets.ts";
 import { LocalServer, type LocalServing } from "./local-server.ts";
 import { Shedding } from "./shedding.ts";
+import { openWorkerPort } from "./worker-port.ts";
 
 /** The end of a client's WebSocket: it is held for the main process, or relayed to it. */
 interface Passing {
@@ -87,46 +88,30 @@ export function listenAsWorker(options: WorkerListenerOptions) {
   let localHandlers: Bun.WebSocketHandler<SocketHandler> = { message() {} };
 
   const handlers = portHandlers(passingHandlers(options), () => localHandlers);
-  let { port } = options;
-  // Without steering: the port's other sockets belong to other processes.
-  const opened = new Generations<PortSocket>(options.clock, null);
-  const open = (certificate: Certificate | null) =>
-    opened.open((retirement) =>
-      Bun.serve<PortSocket>({
-        hostname: options.host,
-        port,
-        reusePort: options.isShared,
-        ...(certificate === null ? {} : { tls: { cert: certificate.cert, key: certificate.key } }),
-        idleTimeout: IDLE_TIMEOUT_SECONDS,
-        maxRequestBodySize: REQUEST_MAX_BYTES,
-        fetch: (request, receiver) => {
-          if (local !== null) return local.answer(request);
-          const here = answer(request, () => addressOf(receiver, request));
-          if (here === null) return forward(request, receiver);
-          if (here instanceof Response) return passing(here, retirement);
-          return here.then((response) =>
-            response === null ? forward(request, receiver) : passing(response, retirement),
-          );
-        },
-        websocket: handlers,
-        error: (cause) => failure(cause, new Request("http://localhost/")),
-      }),
-    );
-  const server = open(options.tls);
-  port = server.port ?? port;
+  const { server, servers, port, renew } = openWorkerPort<PortSocket>({
+    ...options,
+    websocket: handlers,
+    fetch: (request, receiver, retirement) => {
+      if (local !== null) return local.answer(request);
+      const here = answer(request, () => addressOf(receiver, request));
+      if (here === null) return forward(request, receiver);
+      if (here instanceof Response) return passing(here, retirement);
+      return here.then((response) => (response === null ? forward(request, receiver) : passing(response, retirement)));
+    },
+    failure: (cause) => failure(cause, new Request("http://localhost/")),
+  });
 
   const publish = (topic: string, message: string): void => {
-    for (const each of opened.servers) each.publish(topic, message);
+    for (const each of servers.servers) each.publish(topic, message);
   };
   const { link, clock } = options;
   const held = new HeldSockets({ link, clock, publish });
 
   return {
     /** Ends this share of the connections with their next answers by this process: others have fewer. */
-    shed: (share: number): void => shedding.begin(share, opened.current?.pendingRequests ?? 0),
+    shed: (share: number): void => shedding.begin(share, servers.current?.pendingRequests ?? 0),
     port,
-    /** Uses another certificate for new connections; open ones continue. Errors: the certificate is invalid. */
-    renew: (certificate: Certificate): void => void open(certificate),
+    renew,
     /** Requests that were passed on since the start. */
     get forwarded(): number {
       return forwarded;
@@ -145,15 +130,15 @@ export function listenAsWorker(options: WorkerListenerOptions) {
     leave: (): void => held.leave(),
     /** Holds the connection of a request that is under way, or no longer. */
     hold: (request: Request, isHeld: boolean): void =>
-      opened.current?.timeout(request, isHeld ? 0 : IDLE_TIMEOUT_SECONDS),
+      servers.current?.timeout(request, isHeld ? 0 : IDLE_TIMEOUT_SECONDS),
     /** Accepts nothing more, and resolves when everything that was begun is answered; after UNDER_WAY_MAX_MS at the latest. */
     async stop(): Promise<void> {
-      opened.end();
-      const { servers } = opened;
-      const answered = Promise.all(servers.map((each) => each.stop(false)));
+      servers.end();
+      const open = servers.servers;
+      const answered = Promise.all(open.map((each) => each.stop(false)));
       await endsWithin(answered, UNDER_WAY_MAX_MS, options.clock);
       held.stop();
-      await Promise.all(servers.map((each) => each.stop(true)));
+      await Promise.all(open.map((each) => each.stop(true)));
     },
   };
 }
