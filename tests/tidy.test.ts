@@ -205,7 +205,7 @@ describe("sources", () => {
     // What leaves this program takes one of three doors. Answers: listeners; those of workers, and one that redirects to HTTPS.
     {
       call: /\bBun\.(?:serve|listen|udpSocket)\b|"node:(?:http2|dgram)"/,
-      but: /^src\/server\/(?:http\/listening\/listener|http\/workers\/(?:inner-server|worker-listener)|areas\/tls\/http-port)\.ts$/,
+      but: /^src\/server\/(?:http\/listening\/(?:listener|worker-port)|http\/workers\/inner-server|areas\/tls\/http-port)\.ts$/,
     },
     // Messages: only the room of sockets has a server to upgrade by, or to publish to.
     {

@@ -7,13 +7,10 @@ import { endsWithin } from "../../../kernel/time/stop.ts";
 import { CLOSE, IDLE_TIMEOUT_SECONDS as SOCKET_IDLE_SECONDS } from "../../sockets/limits.ts";
 import type { SocketHandler } from "../../sockets/socket-server.ts";
 import { HEADERS_MAX_BYTES, IDLE_TIMEOUT_SECONDS } from "../limits.ts";
-import type { Retirement } from "../listening/generations.ts";
-import type { Certificate } from "../listening/listener.ts";
 import type { Forwarding, SocketLink } from "./forwarding.ts";
 import { HeldSockets } from "./held-sockets.ts";
 import { LocalServer, type LocalServing } from "./local-server.ts";
 import { Shedding } from "./shedding.ts";
-import { openWorkerPort } from "./worker-port.ts";
 
 /** The end of a client's WebSocket: it is held for the main process, or relayed to it. */
 interface Passing {
@@ -22,6 +19,29 @@ interface Passing {
   report(client: ServerWebSocket<Passing>): void;
   ping(data: Buffer): void;
   close(code: number, reason: string): void;
+}
+
+/** Work of the servers of a port. `isRetired`: another one has taken its place, and its connections are to end. */
+interface PortOptions extends Pick<WorkerListenerOptions, "clock" | "host" | "port" | "isShared" | "tls"> {
+  fetch(
+    request: Request,
+    server: Server<PortSocket>,
+    retirement: { readonly isRetired: boolean },
+  ): MaybePromise<Response>;
+  websocket: Bun.WebSocketHandler<PortSocket>;
+  failure(cause: unknown): Response;
+}
+
+/** A port that is open, and its servers: one for each certificate. */
+interface WorkerPort {
+  readonly port: number;
+  readonly server: Server<PortSocket>;
+  readonly servers: {
+    readonly current: Server<PortSocket> | null;
+    readonly servers: readonly Server<PortSocket>[];
+    end(): void;
+  };
+  renew(certificate: { cert: string; key: string }): void;
 }
 
 export interface WorkerListenerOptions {
@@ -41,7 +61,9 @@ export interface WorkerListenerOptions {
   /** Whether other processes listen on the port, too. */
   isShared: boolean;
   /** The certificate; null: HTTP. */
-  tls: Certificate | null;
+  tls: { cert: string; key: string } | null;
+  /** Opens the port: see `openWorkerPort`. */
+  openPort(options: PortOptions): WorkerPort;
 }
 
 /** A WebSocket of the port: passed on, or handled by this process. */
@@ -57,7 +79,7 @@ export function listenAsWorker(options: WorkerListenerOptions) {
   let forwarded = 0;
   const shedding = new Shedding();
   /** Ends the connection of an answer, where another process is to get it. */
-  const passing = (response: Response, { isRetired }: Retirement): Response => {
+  const passing = (response: Response, { isRetired }: { readonly isRetired: boolean }): Response => {
     if (isRetired || shedding.takes()) response.headers.set("connection", "close");
     return response;
   };
@@ -88,7 +110,7 @@ export function listenAsWorker(options: WorkerListenerOptions) {
   let localHandlers: Bun.WebSocketHandler<SocketHandler> = { message() {} };
 
   const handlers = portHandlers(passingHandlers(options), () => localHandlers);
-  const { server, servers, port, renew } = openWorkerPort<PortSocket>({
+  const { server, servers, port, renew } = options.openPort({
     ...options,
     websocket: handlers,
     fetch: (request, receiver, retirement) => {

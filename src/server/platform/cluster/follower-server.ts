@@ -13,6 +13,7 @@ import { SYSTEM_FILE } from "../../db/index.ts";
 import type { ReaderFile } from "../../db/readers/reader-file.ts";
 import { createPageFile, SharedPage } from "../../db/readers/shared-page.ts";
 import { HOST_DEFAULT, listenError, PORT_DEFAULT, type ServeHere } from "../../http/listening/listener.ts";
+import { openWorkerPort } from "../../http/listening/worker-port.ts";
 import type { LocalServing } from "../../http/workers/local-server.ts";
 import { listenAsWorker } from "../../http/workers/worker-listener.ts";
 import { BACKPRESSURE_MAX_BYTES, FRAME_MAX_BYTES } from "../../sockets/limits.ts";
@@ -69,6 +70,7 @@ export class FollowerServer {
       host,
       port,
       isShared: false,
+      openPort: openWorkerPort,
       tls: null,
       forwarding,
       link: () => forwarding.link(),

@@ -6,6 +6,7 @@ import type { PlatformConfig } from "../../config/types.ts";
 import { SYSTEM_FILE } from "../../db/index.ts";
 import { SharedPage } from "../../db/readers/shared-page.ts";
 import { lockAsWorker } from "../../db/readers/workers-lock.ts";
+import { openWorkerPort } from "../../http/listening/worker-port.ts";
 import { createForwarding } from "../../http/workers/forwarding.ts";
 import { listenAsWorker } from "../../http/workers/worker-listener.ts";
 import { BACKPRESSURE_MAX_BYTES, FRAME_MAX_BYTES } from "../../sockets/limits.ts";
@@ -40,6 +41,7 @@ export async function runWorker(
     forwarding,
     link: forwarding.link,
     isShared: true,
+    openPort: openWorkerPort,
     answer,
     failure: unanswered,
     messageMaxBytes: Math.max(FRAME_MAX_BYTES, roomMessageMaxBytes(config.rooms ?? {})),

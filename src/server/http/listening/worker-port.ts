@@ -2,8 +2,8 @@ import type { Server } from "bun";
 import type { Clock } from "../../../kernel/clock.ts";
 import type { MaybePromise } from "../../../kernel/maybe-promise.ts";
 import { IDLE_TIMEOUT_SECONDS, REQUEST_MAX_BYTES } from "../limits.ts";
-import { Generations, type Retirement } from "../listening/generations.ts";
-import type { Certificate } from "../listening/listener.ts";
+import { Generations, type Retirement } from "./generations.ts";
+import type { Certificate } from "./listener.ts";
 
 export interface WorkerPortOptions<Data> {
   clock: Clock;
