@@ -22,11 +22,11 @@ listing=(dependency:build-classpath -Dmdep.outputFile="$work/classpath" -Dinclud
 if ! maven "${prepare[@]}" "${listing[@]}" > "$work/maven.log" 2>&1; then
   if ! timeout "$ARTIFACTS_SECONDS" mvn -B -q -ntp "${prepare[@]}" "${listing[@]}" > "$work/maven.log" 2>&1; then
     # What does not compile is no missing artifact.
-    if ! grep -qiE 'could not (resolve|transfer|find artifact)|cannot access [^ ]+ .*in offline mode|timed out' "$work/maven.log"; then
+    if ! grep -qiE 'could not (resolve|transfer|find artifact)|in offline mode|ResolutionException|NoPluginFoundForPrefix' "$work/maven.log"; then
       cat "$work/maven.log"
       grep -q . "$work/maven.log" && exit 1
     fi
-    skipped "$(grep -m 1 -oiE 'could not [^(]*' "$work/maven.log" || echo "its artifacts did not come in time")"
+    skipped "$(grep -m 1 -oiE 'could not [^(]*' "$work/maven.log" || echo "its artifacts cannot be had")"
   fi
 fi
 
