@@ -250,7 +250,7 @@ const PLANTED: readonly (readonly [string, string, string])[] = [
     "",
   ],
   ["what is kept is used before the count of all is read", "if (!this.#isBegun) this.#beginCut();\n    if (", "if ("],
-  ["something kept stands beside a snapshot of its file", " && !this.#kept.has(source)", ""],
+  ["something kept stands beside a snapshot of another state of its file", " && kept === source.version()", ""],
   ["what is kept is used although the file has a snapshot", "if (this.#open.has(source)) return false;", ""],
   ["two kept states stand beside each other", "other === undefined || other === version", "true"],
   [

@@ -85,8 +85,9 @@ export class ReadCut {
     source.begin();
     this.#open.set(source, count);
     if (isFirst) return;
-    // A snapshot may show a commit that is not counted yet, so nothing kept stands beside one of the same file.
-    if (this.#page.committed() === this.#committed && !this.#kept.has(source)) return;
+    // A snapshot may show a commit that is not counted yet, so something kept stands beside one of the same file only in its state.
+    const kept = this.#kept.get(source) ?? source.version();
+    if (this.#page.committed() === this.#committed && kept === source.version()) return;
     this.#isWhole = false;
     throw new AnsweredElsewhere();
   }
