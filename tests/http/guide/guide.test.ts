@@ -5,10 +5,17 @@ import { blocksOf, GUIDE, runExample } from "../../support/guide.ts";
 // The examples of the guide do what their pages say.
 
 /**
- * Pages that are lists of pages, or of what other pages show. Those of Python and Kotlin are run by the tests in clients, and the one of
- * clusters, which needs PostgreSQL, by tests/http/cluster.
+ * Pages that are lists of pages, or of what other pages show. Those of Python and Kotlin are run by the tests in clients, the one of
+ * clusters, which needs PostgreSQL, by tests/http/cluster, and that of generated clients by .ci/generators.sh.
  */
-const WITHOUT_EXAMPLE = new Set(["README.md", "security.md", "python.md", "kotlin.md", "cluster.md"]);
+const WITHOUT_EXAMPLE = new Set([
+  "README.md",
+  "security.md",
+  "python.md",
+  "kotlin.md",
+  "cluster.md",
+  "generated-clients.md",
+]);
 
 /** A server that runs from its sources builds the client's npm package when it is asked for it. */
 const EXAMPLE_TIMEOUT_MS = 180_000;
