@@ -237,7 +237,7 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
       },
       queue: areas.jobs.queue,
       embeddingsLimit: config.rateLimits?.embeddings ?? RATE_LIMITS.embeddings,
-      library: () => areas.vectorLibrary.path,
+      vectorLibrary: () => areas.vectorLibrary.path,
       prepareJob: (name, data, options) => areas.jobs.prepare(name, data, options),
       audit: (change) => base.audit.record(change),
       account: areas.auth.accounts.get,

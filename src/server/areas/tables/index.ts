@@ -89,7 +89,7 @@ export function createTablesArea(deps: {
   /** Bound of the searches by meaning of one caller. */
   embeddingsLimit: RateLimit;
   /** Path of sqlite-vec, where a table has vectors. */
-  library: () => string;
+  vectorLibrary: () => string;
 }) {
   const embeddings = createEmbeddings({ ...deps, namespace: (name) => namespaces.get(name) ?? null });
   const namespaces: ReadonlyMap<string, Namespace> = openNamespaces({

@@ -52,7 +52,7 @@ export async function createTableReading(deps: {
     prepareJob: spoil,
     accountsChanged: async () => spoil(),
     files: spoil,
-    library: spoil,
+    vectorLibrary: spoil,
     // Searches by meaning are for the process that counts them.
     embeddingsLimit: { requests: 1, window: 1 },
   });

@@ -100,7 +100,7 @@ export function createTableService(deps: {
   /** Bound of the searches by meaning of one caller. */
   embeddingsLimit: RateLimit;
   /** Path of sqlite-vec, where a table has vectors. */
-  library: () => string;
+  vectorLibrary: () => string;
 }) {
   const rights = createRecordRights(deps);
   const instances = createInstanceRights(deps);

@@ -44,7 +44,7 @@ function embeddedModel({ model }: Table, missing: (message: string) => AppError)
 }
 
 /** Creates what finds rows by their vectors, and records by their rows, in query processes. */
-function createFinding(deps: { library: () => string }) {
+function createFinding(deps: { vectorLibrary: () => string }) {
   const optionsOf = (caller: ReadCaller) => ({ timeoutMs: SEARCH_TIMEOUT_MS, caller });
 
   /** Returns the row ids and distances of the nearest records. */
@@ -55,7 +55,7 @@ function createFinding(deps: { library: () => string }) {
     { caller, ...wanted }: { vector: Uint8Array; limit: number; except: string | null; caller: ReadCaller },
   ): Promise<[row: number, distance: number][]> => {
     const { sql, params } = nearestSql(model, narrowed, wanted);
-    const rows = await file.read(sql, params, { ...optionsOf(caller), library: deps.library() });
+    const rows = await file.read(sql, params, { ...optionsOf(caller), library: deps.vectorLibrary() });
     return rows.map(([row, distance]) => [Number(row), Number(distance)]);
   };
 
@@ -93,7 +93,7 @@ export function createMeaning(deps: {
   app: () => AppAccess;
   limit: RateLimit;
   /** Path of sqlite-vec. */
-  library: () => string;
+  vectorLibrary: () => string;
   clock: Clock;
   logger: Logger;
 }) {
