@@ -81,8 +81,7 @@ test(
   DRILL_MS,
 );
 
-// A node behind shows fewer records than a client has seen, which is a fault that is not mended yet: PLATFORM_DRILLS=all shows it.
-test.skipIf(process.env["PLATFORM_DRILLS"] !== "all")(
+test(
   "[CLU124] answers of PostgreSQL are lost on the way to the owner, and to one who would take over",
   async () => {
     const [cluster, load] = await begin();

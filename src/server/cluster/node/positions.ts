@@ -5,8 +5,8 @@ import { POSITION_WAIT_MS, STICKY_MAX, STICKY_MS } from "./limits.ts";
 /** The header that names the position of what an answer shows, and what a request must see at least. */
 export const POSITION_HEADER = "platform-position";
 const POSITION_MAX_LENGTH = 256;
-/** The status of an answer that upgrades to a WebSocket. */
-const SWITCHED = 101;
+/** Statuses of answers without a position: one that upgrades to a WebSocket, and a refusal, which shows nothing. */
+const WITHOUT_POSITION: ReadonlySet<number> = new Set([101, 503]);
 /** Headers by which a client is known to be the same one. */
 const CREDENTIALS = ["authorization", "x-platform-service-key", "cookie"] as const;
 
@@ -60,9 +60,12 @@ export class Positions {
       this.#written.set(caller, { position, until: this.#clock.now() + STICKY_MS });
   }
 
-  /** Names in an answer what it shows. */
+  /**
+   * Names in an answer what it shows. A refusal names nothing: clients keep the newest answer's position, and whoever refuses may be
+   * behind what its caller has seen.
+   */
   mark(answer: Response, position: number): Response {
-    if (answer.status !== SWITCHED) answer.headers.set(POSITION_HEADER, this.textOf(position));
+    if (!WITHOUT_POSITION.has(answer.status)) answer.headers.set(POSITION_HEADER, this.textOf(position));
     return answer;
   }
 
