@@ -49,6 +49,8 @@ export class FollowerServer {
   #listener: ReturnType<typeof listenAsWorker> | null = null;
   #reading: { page: SharedPage; answer: Answering; files: ReaderFile[] } | null = null;
   #pages = 0;
+  /** Moves whenever the files are closed: what was being opened before is closed as well. */
+  #reads = 0;
   readonly #reports = createReports(systemClock, (answers) => this.#options.forwarding.report(answers));
 
   constructor(options: FollowerServerOptions) {
@@ -123,16 +125,22 @@ export class FollowerServer {
     return new SharedPage(path, { apart: join(this.#options.dataDirectory, SYSTEM_FILE) });
   }
 
-  /** Reads from the files from now on. Errors: a file is missing, or is not what this config needs. */
+  /** Reads from the files from now on, unless they are closed meanwhile. Errors: a file is missing, or is not what this config needs. */
   async read(page: SharedPage): Promise<void> {
     await this.stopReading();
+    const turn = this.#reads;
     const { config, secrets, dataDirectory } = this.#options;
     const files: ReaderFile[] = [];
     const order = { secrets, dataDirectory, isDrill: false, notOfSite: null };
     try {
       const onOpen = (file: ReaderFile): void => void files.push(file);
       const answer = await createAnswering(config, { order, page, onAnswer: this.#reports.add, onOpen });
-      this.#reading = { page, answer, files };
+      if (turn === this.#reads) {
+        this.#reading = { page, answer, files };
+        return;
+      }
+      page.close();
+      for (const file of files) await file.close();
     } catch (cause) {
       for (const file of files) await file.close();
       throw cause;
@@ -143,6 +151,7 @@ export class FollowerServer {
   async stopReading(): Promise<void> {
     const reading = this.#reading;
     this.#reading = null;
+    this.#reads++;
     reading?.page.close();
     for (const file of reading?.files ?? []) await file.close();
   }
