@@ -7,17 +7,10 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 PACKAGES=(openapi-typescript@7.13.0 oazapfts@6.4.0 @hey-api/openapi-ts@0.95.0 typescript@5.9.3)
-READY_SECONDS=20
 INSTALL_SECONDS=180
 
-work=$(mktemp -d)
-server=
-# shellcheck disable=SC2329 # called by the trap
-finish() {
-  if [[ -n $server ]]; then kill "$server" 2> /dev/null || true; wait "$server" 2> /dev/null || true; fi
-  rm -rf "$work"
-}
-trap finish EXIT
+# shellcheck source=.ci/server.sh
+source .ci/server.sh
 
 skip() {
   echo "the generators were not run: $1"
@@ -69,19 +62,7 @@ export default defineConfig({
 });
 CONFIG
 
-PLATFORM_SERVICE_KEY=generators-service-key-0123456789abcdef node_modules/.bin/bun src/main.ts start --config "$work/platform.config.ts" \
-  --data "$work/data" --port 0 > "$work/server.log" 2>&1 &
-server=$!
-for ((tries = 0; tries < READY_SECONDS * 10; tries++)); do
-  grep -aq "^platform listening on" "$work/server.log" && break
-  sleep 0.1
-done
-url=$(sed -n 's/^platform listening on //p' "$work/server.log")
-if [[ -z $url ]]; then
-  echo "the server did not start:"
-  cat "$work/server.log"
-  exit 1
-fi
+serve generators-service-key-0123456789abcdef
 node_modules/.bin/bun -e 'await Bun.write(process.argv[2], await fetch(`${process.argv[1]}/swagger/json`));' "$url" "$work/openapi.json"
 
 cd "$work"

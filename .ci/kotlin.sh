@@ -30,11 +30,8 @@ if ! maven "${prepare[@]}" "${listing[@]}" > "$work/maven.log" 2>&1; then
   fi
 fi
 
-part() {
-  local name=$1
-  shift
-  (code=0; "$@" > "$work/$name.log" 2>&1 || code=$?; echo "$code" > "$work/$name.code") &
-}
+# shellcheck source=.ci/parts.sh
+source ../../.ci/parts.sh
 conformance() {
   cd ../..
   node_modules/.bin/bun tests/conformance/run.ts \
@@ -42,13 +39,4 @@ conformance() {
 }
 part conformance conformance
 part tests mvn -B -ntp -o surefire:test
-wait
-
-failed=0
-for code in "$work"/*.code; do
-  name=$(basename "$code" .code)
-  echo "--- $name"
-  cat "$work/$name.log"
-  [[ $(cat "$code") == 0 ]] || failed=1
-done
-exit "$failed"
+end_parts

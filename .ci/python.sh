@@ -36,12 +36,9 @@ if ! install "${found[0]}" "$work/first" -r requirements-dev.txt > "$work/pip.lo
   exit 0
 fi
 
-# Each part runs for itself, since most of its time is spent waiting; what it prints comes together.
-part() {
-  local name=$1
-  shift
-  (code=0; "$@" > "$work/$name.log" 2>&1 || code=$?; echo "$code" > "$work/$name.code") &
-}
+# Most of the time of each part is spent waiting.
+# shellcheck source=.ci/parts.sh
+source ../../.ci/parts.sh
 
 # pandas and mypy are for the first Python; with the others, their tests are skipped.
 others() {
@@ -64,13 +61,4 @@ for index in "${!found[@]}"; do
     part "$name" others "${found[$index]}" "$work/$name"
   fi
 done
-wait
-
-failed=0
-for code in "$work"/*.code; do
-  name=$(basename "$code" .code)
-  echo "--- $name"
-  cat "$work/$name.log"
-  [[ $(cat "$code") == 0 ]] || failed=1
-done
-exit "$failed"
+end_parts

@@ -12,18 +12,11 @@ cd "$(dirname "$0")/.."
 VERSION=4.32.5
 SEED=20261
 EXAMPLES=$((10 * ${PLATFORM_FUZZ_ROUNDS:-1}))
-READY_SECONDS=20
 INSTALL_SECONDS=180
 KEY=schemathesis-service-key-0123456789abcdefgh
 
-work=$(mktemp -d)
-server=
-# shellcheck disable=SC2329 # called by the trap
-finish() {
-  if [[ -n $server ]]; then kill "$server" 2> /dev/null || true; wait "$server" 2> /dev/null || true; fi
-  rm -rf "$work"
-}
-trap finish EXIT
+# shellcheck source=.ci/server.sh
+source .ci/server.sh
 
 skip() {
   echo "schemathesis was not run: $1"
@@ -89,19 +82,7 @@ export default defineConfig({
 });
 CONFIG
 
-PLATFORM_SERVICE_KEY=$KEY node_modules/.bin/bun src/main.ts start --config "$work/platform.config.ts" --data "$work/data" \
-  --port 0 > "$work/server.log" 2>&1 &
-server=$!
-for ((tries = 0; tries < READY_SECONDS * 10; tries++)); do
-  grep -aq "^platform listening on" "$work/server.log" && break
-  sleep 0.1
-done
-url=$(sed -n 's/^platform listening on //p' "$work/server.log")
-if [[ -z $url ]]; then
-  echo "the server did not start:"
-  cat "$work/server.log"
-  exit 1
-fi
+serve "$KEY"
 
 token=$(node_modules/.bin/bun -e '
   const body = JSON.stringify({ email: "user@example.com", password: "correct horse battery" });
