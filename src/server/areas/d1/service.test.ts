@@ -31,8 +31,11 @@ let directory = "";
 let path = "";
 let file: SqlFile;
 const pools: Queries[] = [];
+/** Children that are there before a test: other tests of this process may have left one that is about to end. */
+let others: ReadonlySet<number> = new Set();
 
 beforeEach(() => {
+  others = new Set(childIds());
   directory = mkdtempSync(join(tmpdir(), "d1-pool-"));
   path = join(directory, "a.db");
   file = openSqlFile(path);
@@ -55,14 +58,16 @@ async function ask(asked: Queries, sql: string, params: Binding[] = []): Promise
 }
 const rowsOf = async (asked: Queries, sql: string) => ((await ask(asked, sql)) as { results: unknown[] }).results;
 
-/** Lists the ids of the query processes, which are children of this one. */
-function processIds(): number[] {
+/** Lists the ids of this process's children. */
+function childIds(): number[] {
   const list = Bun.spawnSync(["ps", "-eo", "pid=,ppid=,comm="]).stdout.toString().trim().split("\n");
   return list.flatMap((line) => {
     const [pid = "", parent = "", name = ""] = line.trim().split(/\s+/);
     return Number(parent) === process.pid && !name.endsWith("ps") ? [Number(pid)] : [];
   });
 }
+/** Lists the ids of the query processes, which are the children that came with this test. */
+const processIds = (): number[] => childIds().filter((id) => !others.has(id));
 const processCount = (): number => processIds().length;
 async function untilProcesses(count: number): Promise<void> {
   for (let turn = 0; turn < 200 && processCount() !== count; turn++) await Bun.sleep(10);
