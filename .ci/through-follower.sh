@@ -13,6 +13,6 @@ files=(
   tests/http/realtime
   tests/ws/realtime/realtime-answers.test.ts
 )
-# One of them, where .ci/run tries a file again.
+# One of them: PLATFORM_TEST_FILE.
 if [[ -n ${PLATFORM_TEST_FILE:-} ]]; then files=("$PLATFORM_TEST_FILE"); fi
 PLATFORM_TEST_CLUSTER=1 node_modules/.bin/bun test --timeout 60000 --parallel=2 "${files[@]}" "$@"

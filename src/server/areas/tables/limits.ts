@@ -347,7 +347,7 @@ export const EMBED_QUERY_TIMEOUT_MS = 10_000;
 export const WALKED_PER_STEP = 500;
 /** Failed tries after which a record waits for a job of its own kind, which holds back no others. */
 export const EMBED_TRIES_EARLY = 3;
-/** Failed tries after which a record is set aside, until it changes or its file is opened again: about eight hours. */
+/** Failed tries after which a record is set aside, until it changes or its file is opened again: about six hours. */
 export const EMBED_TRIES_MAX = 60;
 /** Longest time between two tries. */
 export const EMBED_RETRY_MAX_MS = 600_000;
