@@ -78,3 +78,24 @@ browserTest(
     await page.getByRole("heading", { level: 1, name: "Settings" }).waitFor();
   },
 );
+
+browserTest(
+  "[AD170] where the first request fails, the reason, its id and a retry are shown, and the retry opens the page",
+  async () => {
+    const { page } = await browser.openProfile();
+    const session = "**/api/admin/session";
+    await page.route(session, (route) =>
+      route.fulfill({
+        status: 503,
+        headers: { "x-request-id": "one-request" },
+        json: { code: 503, message: "Nobody has the lease" },
+      }),
+    );
+    await page.goto(`${platform.url}/admin`);
+    await page.getByText("Nobody has the lease").waitFor();
+    await page.getByText("Request one-request").waitFor();
+    await page.unroute(session);
+    await page.getByRole("button", { name: "Retry" }).click();
+    await page.getByRole("button", { name: "Sign in" }).waitFor();
+  },
+);

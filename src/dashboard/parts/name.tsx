@@ -1,7 +1,7 @@
 import "./name.css";
 import { Anchor, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import { Link } from "@tanstack/react-router";
+import { Link, useRouter } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { server } from "../api/server.ts";
 import { useRights } from "../api/session.tsx";
@@ -63,9 +63,19 @@ export function UserName({ id }: { id: string }) {
   );
 }
 
-/** Link to the page of a request, which has its story. */
-export const RequestLink = ({ id }: { id: string }) => (
-  <Anchor component={Link} size="xs" to={`/analytics/${encodeURIComponent(id)}`} style={{ alignSelf: "start" }}>
-    Request {id}
-  </Anchor>
-);
+/** Link to the page of a request, which has its story; its id alone where there are no pages yet, as before the session is known. */
+export function RequestLink({ id }: { id: string }) {
+  // The type promises a router, which is absent outside its provider.
+  const router = useRouter({ warn: false }) as unknown;
+  if (router === undefined || router === null)
+    return (
+      <Text size="xs" c="dimmed">
+        Request {id}
+      </Text>
+    );
+  return (
+    <Anchor component={Link} size="xs" to={`/analytics/${encodeURIComponent(id)}`} style={{ alignSelf: "start" }}>
+      Request {id}
+    </Anchor>
+  );
+}
