@@ -5,7 +5,7 @@ export const STEPS_MAX = 300;
 /** Changed records that are kept of one write; further ones are counted. */
 export const STEP_CHANGES_MAX = 20;
 
-/** A statement. `file`: its connection, which tells its plan while it is open; null: it is in another process. */
+/** A statement. `file`: its connection, which tells its plan while it is open; null: somebody has written it as SQL. */
 export interface QueryStep {
   kind: "query";
   /** Milliseconds from the start of the request, and those that it took, waiting included. */

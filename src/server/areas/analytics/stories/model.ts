@@ -11,7 +11,7 @@ export type PlanStep = Static<typeof PlanStep>;
 
 const Plan = nullable(Type.Array(PlanStep, { description: "Of `EXPLAIN QUERY PLAN`; null: there is none" }));
 const Place = Type.String({ description: "The database file: `db/shared`, `system`" });
-const Sql = Type.String({ description: "Without values; texts in it are `'…'`" });
+const Sql = Type.String({ description: "Without values and comments; texts in it are `'…'`" });
 const Index = nullable(
   Type.Object(
     { namespace: Type.String(), table: Type.String(), fields: Type.Array(Type.String()) },

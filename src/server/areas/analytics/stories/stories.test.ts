@@ -87,6 +87,29 @@ test("[AN122] texts in a statement are not shown, but paths into JSON are", asyn
   expect(step).toMatchObject({ sql: `SELECT '…', "title" ->> '$.a[0]', '$' FROM "films" WHERE "title" = '…'` });
 });
 
+test("[AN122] an apostrophe in a comment or a name, a blob or a text that is cut shows no text", async () => {
+  const shown = async (sql: string, file: Database | null): Promise<unknown> => {
+    const kept = stories();
+    const query = { sql, path: "/data/databases/shared.db", file, isElsewhere: file === null };
+    await noted(kept, "a", ({ steps }) => steps.query(performance.now(), query));
+    const [step] = kept.story("a")?.steps ?? [];
+    return step?.kind === "query" ? step.sql : null;
+  };
+  const update = "UPDATE users SET token = '…' WHERE id = '…'";
+  expect(await shown("-- don't log this\nUPDATE users\n  SET token = 'hunter2' WHERE id = 1", null)).toBe(update);
+  expect(await shown("/* don't */ UPDATE users SET token = x'68756e74' WHERE id = 0x1F", null)).toBe(update);
+  // SQLite takes a name in double quotes for a text where there is no such column.
+  expect(await shown(`SELECT "it's", [it's] FROM a WHERE b = "hunter2"`, null)).toBe(
+    `SELECT "…", [it's] FROM a WHERE b = "…"`,
+  );
+  expect(await shown(`SELECT "it's" FROM "a" WHERE "b" = 'hunter2' LIMIT 1`, films())).toBe(
+    `SELECT "it's" FROM "a" WHERE "b" = '…' LIMIT 1`,
+  );
+  const cut = await shown(`SELECT ${"a, ".repeat(1330)}'hunter2'`, films());
+  expect(cut).toEndWith("a, '…'…");
+  expect(await shown("SELECT 'it's hunter2'", null)).toBe("'…'");
+});
+
 test("[AN121] the newest stories are kept, each with a bounded number of steps", async () => {
   const kept = stories();
   const calls = ({ steps }: RequestTrace): void => {

@@ -2,6 +2,7 @@ import { relative } from "node:path";
 import { BoundedMap } from "../../../../kernel/bounded-map.ts";
 import type { QueryStep, RequestStep } from "../../../../kernel/observing/request-steps.ts";
 import type { RequestTrace } from "../../../../kernel/observing/request-trace.ts";
+import { tokenizeSql } from "../../../../kernel/sql/tokens.ts";
 import type { Answered } from "../../../http/exchange/request-context.ts";
 import type { SlowRequest } from "../model.ts";
 import {
@@ -146,7 +147,7 @@ export class Stories {
     const place = this.#placeOf(path);
     const plan = found?.plan ?? null;
     const index = found?.index == null ? null : indexAt(place, found.index);
-    const [sql, ms] = [shownSql(step.sql), rounded(step.ms)];
+    const [sql, ms] = [shownSql(step), rounded(step.ms)];
     if (isSlow) this.#noteSlow({ place, sql, plan, index }, ms, request);
     return { kind, at: rounded(step.at), ms, place, sql, plan, index, isElsewhere };
   }
@@ -180,11 +181,32 @@ const rounded = (ms: number): number => Math.max(0, Math.round(ms * 1000) / 1000
 const isWatching = ({ request, route }: Answered): boolean =>
   request.method === "GET" && /^\/(api\/(admin|analytics|health|config|schema)|admin|metrics)(\/|$)/.test(route ?? "");
 
-/** Returns a statement without the texts in it, which may be secrets where somebody has written it; paths into JSON are none. */
-const shownSql = (sql: string): string => {
-  const shown = sql.replace(/'(?:[^']|'')*'/g, (text) => (/^'(?:\$(?:\.\w+|\[\d+\])*)?'$/.test(text) ? text : "'…'"));
-  return shown.length <= SQL_LENGTH_MAX ? shown : `${shown.slice(0, SQL_LENGTH_MAX)}…`;
-};
+/**
+ * Returns a statement without comments and without the texts in it, which may be secrets; paths into JSON are none. In one that
+ * somebody has written, numbers are hidden too, and names in double quotes: where there is no such column, SQLite takes them for
+ * texts.
+ */
+function shownSql({ sql, file }: QueryStep): string {
+  // Before the tokens are cut: a literal that ends behind it is illegal, and hidden like the others.
+  const kept = sql.slice(0, SQL_LENGTH_MAX);
+  const isWritten = file === null;
+  let shown = "";
+  let endedAt = 0;
+  for (const { kind, start, end } of tokenizeSql(kept)) {
+    if (start > endedAt && shown !== "") shown += " ";
+    endedAt = end;
+    const text = kept.slice(start, end);
+    // SQLite refuses it: where its texts begin and end is not what its writer meant.
+    if (isWritten && kind === "illegal" && (end < kept.length || kept === sql)) return HIDDEN;
+    if (kind === "string") shown += JSON_PATH.test(text) ? text : HIDDEN;
+    else if (kind === "blob" || kind === "illegal" || (isWritten && kind === "number")) shown += HIDDEN;
+    else shown += isWritten && text.startsWith('"') ? '"…"' : text;
+  }
+  return kept === sql ? shown : `${shown}…`;
+}
+
+const HIDDEN = "'…'";
+const JSON_PATH = /^'\$(?:\.\w+|\[\d+\])*'$/;
 
 /** Returns the index as the config would declare it; null for a file that is no namespace of the config. */
 function indexAt(place: string, { table, fields }: { table: string; fields: string[] }): ProposedIndex | null {
