@@ -372,3 +372,20 @@ test("[TB960] a SIGKILL at any time loses no vector, and leaves none of a record
     ]);
   }
 }, 120_000);
+
+test("[TB951] a record whose text a migration empties or changes is no longer found by the former one", async () => {
+  await platform.restart({ config: configOf(ALL) });
+  await clear();
+  await insert([
+    { id: "a", title: "aaab" },
+    { id: "emptied", title: "zzzq", body: "zz" },
+    { id: "changed", title: "zzzq" },
+  ]);
+  await embedded(3, { id: "a" });
+  const up = `UPDATE notes SET body = NULL, title = CASE id WHEN 'changed' THEN 'refused' END WHERE id <> 'a'`;
+  const migrations = JSON.stringify([{ version: 1, description: "redact", up }]);
+  await platform.restart({ config: configOf(`${ALL}, migrations: ${migrations}`) });
+  await embedded(1, { id: "a" });
+  expect((await nearestTo(NOTES, "emptied")).body.items).toEqual([]);
+  expect(ids(await hybrid("zzzq"))).toEqual(["a"]);
+});

@@ -2,7 +2,7 @@ import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { type Random, random, testSeed } from "../../../../../tests/support/random.ts";
 import { EMBEDDINGS_TABLE, embeddedName, quoteIdentifier, unembeddedName } from "../../../db/index.ts";
-import { applyEmbeddings } from "../../../db/schema/embeddings.ts";
+import { applyEmbeddings, dropEmbeddingTriggers } from "../../../db/schema/embeddings.ts";
 import { EMBED_TRIES_MAX } from "../limits.ts";
 import {
   type EmbeddedModel,
@@ -73,7 +73,7 @@ const vectorOf = (text: string): Uint8Array => {
 function change(sqlite: Database, { below, chance, pick }: Random): void {
   const id = `r${below(30)}`;
   const title = pick([null, "", "one", "two", `word ${below(50)}`, "refused text"]);
-  switch (below(9)) {
+  switch (below(10)) {
     case 0:
     case 1:
     case 2:
@@ -101,6 +101,13 @@ function change(sqlite: Database, { below, chance, pick }: Random): void {
       sqlite.run(`INSERT OR IGNORE INTO "parents" VALUES ('p')`);
       sqlite.run(`UPDATE "notes" SET "parent" = 'p' WHERE "id" = ?`, [id]);
       if (chance(0.3)) sqlite.run(`DELETE FROM "parents" WHERE "id" = 'p'`);
+      break;
+    case 8:
+      if (!chance(0.1)) break;
+      // The server drops the triggers before it runs migrations.
+      dropEmbeddingTriggers(sqlite, "notes");
+      sqlite.run(`UPDATE "notes" SET "title" = ?, "body" = NULL WHERE "id" = ? OR "n" % 7 = ?`, [title, id, below(7)]);
+      applyEmbeddings(sqlite, declared(MODEL.embed.key), { isStale: true });
       break;
     default:
       if (!chance(0.1)) break;
@@ -217,6 +224,20 @@ const MISTAKES: [name: string, steps: Partial<Steps>, prepare?: (sqlite: Databas
       noteFailure(tx, model, waiting) {
         for (const { row } of waiting) tx.query(`DELETE FROM ${model.embed.waiting} WHERE "row" = ?`).run(row);
         return 0;
+      },
+    },
+  ],
+  [
+    "a record whose text a migration has emptied keeps its vector",
+    {
+      takeWaiting(tx, model, which) {
+        const all = `SELECT "row", "digest", "vector" FROM ${model.embed.vectors}`;
+        const before = tx.query<{ row: number; digest: Uint8Array; vector: Uint8Array }>(all).all();
+        const waiting = takeWaiting(tx, model, which);
+        const put = tx.query(`INSERT OR IGNORE INTO ${model.embed.vectors} VALUES (?, ?, ?)`);
+        for (const { row, digest, vector } of before)
+          if (waiting?.every((one) => one.row !== row)) put.run(row, digest, vector);
+        return waiting;
       },
     },
   ],

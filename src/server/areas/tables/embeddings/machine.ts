@@ -104,26 +104,38 @@ function walkOn(tx: Statements, model: EmbeddedModel): boolean {
   return true;
 }
 
-/** Reads the texts of records, up to a number of bytes, and takes those from the list that need no vector. */
-function readTexts(tx: Statements, { sql, embed }: EmbeddedModel, noted: readonly Noted[]): Waiting[] {
+/**
+ * Reads the texts of records, up to a number of bytes, and takes those from the list that need no vector. A vector of another text goes:
+ * migrations change texts without triggers.
+ */
+function readTexts(tx: Statements, { name, sql, embed }: EmbeddedModel, noted: readonly Noted[]): Waiting[] {
   const fields = embed.fields.map(quoteIdentifier);
   const size = fields.map((field) => `ifnull(octet_length(${field}), 0)`).join(" + ");
   const sizes = tx.query<{ bytes: number }>(`SELECT ${size} AS "bytes" FROM ${sql} WHERE rowid = ?`);
   const texts = tx.query<Record<string, string | null>>(`SELECT ${fields.join(", ")} FROM ${sql} WHERE rowid = ?`);
   const known = tx.query<{ digest: Uint8Array }>(`SELECT "digest" FROM ${embed.vectors} WHERE "row" = ?`);
+  const remove = tx.query(`DELETE FROM ${embed.vectors} WHERE "row" = ?`);
   const settle = tx.query(`DELETE FROM ${embed.waiting} WHERE "row" = ?`);
   const waiting: Waiting[] = [];
+  let removed = 0;
   let bytes = 0;
   for (const { row, token } of noted) {
     bytes += sizes.get(row)?.bytes ?? 0;
     if (bytes > EMBEDDED_BYTES_MAX && waiting.length > 0) break;
     const record = texts.get(row);
-    const text = record === null ? "" : textOf(embed.fields.map((name) => record[name] ?? null));
+    const text = record === null ? "" : textOf(embed.fields.map((field) => record[field] ?? null));
     const digest = digestOf(text);
     const before = known.get(row)?.digest;
-    if (text === "" || (before !== undefined && Buffer.from(before).equals(digest))) settle.run(row);
+    const isKnown = before !== undefined && Buffer.from(before).equals(digest);
+    if (before !== undefined && !isKnown) {
+      remove.run(row);
+      removed++;
+    }
+    if (text === "" || isKnown) settle.run(row);
     else waiting.push({ row, token, text, digest });
   }
+  if (removed > 0)
+    tx.query(`UPDATE "${EMBEDDINGS_TABLE}" SET "vectors" = "vectors" - ? WHERE "table" = ?`).run(removed, name);
   return waiting;
 }
 
@@ -141,7 +153,7 @@ const digestOf = (text: string): Uint8Array =>
   new Bun.CryptoHasher("sha256").update(text).digest().subarray(0, DIGEST_BYTES);
 
 /**
- * Stores the vectors of records that have not changed since their texts were read. Errors: vectors of another length than those that
+ * Stores the vectors of records that have not changed since their texts were read; none of them has a vector yet. Errors: vectors of another length than those that
  * are stored.
  */
 export function putVectors(
@@ -152,8 +164,7 @@ export function putVectors(
 ): void {
   const { embed } = model;
   const present = tx.query(`SELECT 1 FROM ${embed.waiting} WHERE "row" = ? AND "token" = ?`);
-  const put = tx.query(`INSERT OR REPLACE INTO ${embed.vectors} ("row", "digest", "vector") VALUES (?, ?, ?)`);
-  const had = tx.query(`SELECT 1 FROM ${embed.vectors} WHERE "row" = ?`);
+  const put = tx.query(`INSERT INTO ${embed.vectors} ("row", "digest", "vector") VALUES (?, ?, ?)`);
   const settle = tx.query(`DELETE FROM ${embed.waiting} WHERE "row" = ?`);
   const state = stateOf(tx, model);
   const dimensions = (vectors[0]?.byteLength ?? 0) / Float32Array.BYTES_PER_ELEMENT;
@@ -166,9 +177,9 @@ export function putVectors(
   for (const [index, { row, token, digest }] of waiting.entries()) {
     const vector = vectors[index];
     if (vector === undefined || present.get(row, token) === null) continue;
-    if (had.get(row) === null) added++;
     put.run(row, digest, vector);
     settle.run(row);
+    added++;
   }
   tx.query(`UPDATE "${EMBEDDINGS_TABLE}" SET "dimensions" = ?, "vectors" = "vectors" + ? WHERE "table" = ?`).run(
     dimensions,
