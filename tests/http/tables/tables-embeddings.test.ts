@@ -34,7 +34,11 @@ const table = (embedding: string): string => `{ schema: ${SCHEMA}, fts: ["title"
 const configOf = (embedding: string): string => `{
   routes: (api) => api
     .get("/near/:id", ({ app, params }) => app.db("shared").table("notes").limit(2).fields("title").nearest(params.id))
-    .get("/found/:q", ({ app, params }) => app.db("shared").table("notes").search(params.q, { mode: "hybrid" })),
+    .get("/found/:q", ({ app, params }) => app.db("shared").table("notes").search(params.q, { mode: "hybrid" }))
+    .get("/visited/:q", ({ app, params }) => app.as(null).db("shared").table("notes").search(params.q, { mode: "hybrid" }), {
+      access: true,
+    }),
+  server: { trustProxy: true },
   rateLimits: { signup: { requests: 1000, window: 60 } },
   databases: {
     shared: { tables: {
@@ -214,6 +218,16 @@ test("[TB958] the vector of a searched text is kept for its caller, and a failur
   expect([failed.status, JSON.stringify(failed.body).includes("provider")]).toEqual([503, false]);
   isDown = false;
   expect((await hybrid("asked in vain")).status).toBe(200);
+});
+
+test("[TB957] [TB958] app.as(null) asks for the client of the request: its searches, and its kept vectors", async () => {
+  const visited = async (address: string, q: string): Promise<number> =>
+    (await platform.get(`/api/functions/visited/${q}`, { headers: { "x-forwarded-for": address } })).status;
+  const statuses: number[] = [];
+  for (let at = 0; at < 61; at++) statuses.push(await visited("203.0.113.1", "visited"));
+  expect([statuses.slice(0, 60).every((status) => status === 200), statuses[60]]).toEqual([true, 429]);
+  expect(await visited("203.0.113.2", "visited")).toBe(200);
+  expect(asked.filter((texts) => texts.includes("visited")).length).toBe(2);
 });
 
 test("[TB959] nearest answers records in the order of their similarity, without the record itself", async () => {

@@ -1,6 +1,7 @@
 import { AppError } from "../../../kernel/errors.ts";
 import { jsonCopy, plainCopy } from "../../../kernel/json/copy.ts";
 import { isJsonObject } from "../../../kernel/json/json.ts";
+import { currentTrace } from "../../../kernel/observing/request-trace.ts";
 import { createParser } from "../../../kernel/schema/parser.ts";
 import { callerNameOf, type Principal } from "../../access/principal.ts";
 import type { TableAddress } from "../../access/table-door.ts";
@@ -41,16 +42,23 @@ export function createDatabaseAccessor(
   };
 }
 
-/** Caller name without a user. All such callers have one common share of long reads. */
+/** Caller name without a user outside of requests. All such callers have one common share of long reads and of searches by meaning. */
 const NOBODY = "app";
 
+type Asker = ReadCaller & { principal: Principal };
+
 function createTableAccessor(service: TableService, principal: Principal, address: TableAddress): TableAccessor {
-  const asker = { principal, callerName: callerNameOf(principal, () => NOBODY), signal: undefined };
+  // Named by each read: an accessor may be kept, and serve several requests.
+  const asker = (): Asker => ({
+    principal,
+    callerName: callerNameOf(principal, () => currentTrace()?.requester.address() ?? NOBODY),
+    signal: undefined,
+  });
   /** Returns a read with the parameters as the query string that a client would send. */
   const asked = <Values>(parser: QueryParser, parameters: Parameters): ReadRequest<Values> => {
     const text = queryOf(parameters);
     // The type of the values comes from the parser's schema.
-    return { ...asker, query: () => parser.parse(new Query(text, parser.known)) as Values, queryText: () => text };
+    return { ...asker(), query: () => parser.parse(new Query(text, parser.known)) as Values, queryText: () => text };
   };
   const reads: TableReads = {
     list: async (parameters) => service.list(asked(listParser, parameters), address),
@@ -66,11 +74,11 @@ function createTableAccessor(service: TableService, principal: Principal, addres
 }
 
 /** Returns the operations on single records. */
-function recordsOf(service: TableService, principal: Principal, address: TableAddress, asker: ReadCaller) {
+function recordsOf(service: TableService, principal: Principal, address: TableAddress, asker: () => Asker) {
   return {
     async get(id: string): Promise<TableRecord | null> {
       try {
-        return await service.get({ ...asker, principal, query: () => ({}) }, address, id);
+        return await service.get({ ...asker(), query: () => ({}) }, address, id);
       } catch (cause) {
         if (cause instanceof AppError && cause.status === 404) return null;
         throw cause;
