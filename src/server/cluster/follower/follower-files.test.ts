@@ -393,3 +393,161 @@ test("[CLU103] behind a trimmed log, files that are as the object store has them
   await again.files.close();
   await owner.stop();
 });
+
+/** Copies a data directory as a kill would leave it. */
+function killed(directory: string): string {
+  const left = temporaryDirectory();
+  cpSync(directory, left, { recursive: true });
+  return left;
+}
+
+/** A follower that has applied everything of an owner, whose files have the texts "a" and "b". */
+async function followerOfTwo() {
+  const log = ownerWithLog();
+  const files = { system: log.owner.open(SYSTEM), notes: log.owner.open(NOTES) };
+  await log.add(files.system, "a");
+  await log.add(files.notes, "b");
+  log.append();
+  const directory = temporaryDirectory();
+  const follower = openFollower(directory);
+  follower.files.apply(log.entries);
+  await follower.files.settled();
+  await follower.files.close();
+  return { ...log, ...files, directory };
+}
+
+/** Lets a fetch begin, and never end. */
+function stuck(source: FileSource): { source: FileSource; begun: Promise<string> } {
+  const { promise, resolve } = Promise.withResolvers<string>();
+  const fetch = (id: string): Promise<never> => {
+    resolve(id);
+    return new Promise(() => {});
+  };
+  return { source: { ...source, fetch }, begun: promise };
+}
+
+test("[CLU74] a follower that is killed while it fetches what the log has dropped compares all files again", async () => {
+  const { owner, entries, append, add, notes, directory } = await followerOfTwo();
+  const other = owner.open("databases/other.db");
+  await add(notes, "c");
+  await add(other, "d");
+  const base = append();
+  const store = openFollower(temporaryDirectory(), { source: logSource(entries) });
+  store.files.apply(entries);
+  await store.files.settled();
+  const listed = store.files.paths.flatMap((path) => store.files.logged(path) ?? []);
+  await store.files.close();
+  const source: FileSource = {
+    list: async () => listed,
+    async fetch(id, target) {
+      const path = listed.find((file) => file.id === id)?.path ?? "";
+      const sqlite = new Database(join(owner.directory, path), { readonly: true });
+      writeFileSync(target, sqlite.serialize());
+      sqlite.close();
+      return { path, after: base, reached: base.position };
+    },
+    async *entries() {},
+  };
+  const { source: slow, begun } = stuck(source);
+  const first = openFollower(directory, { source: slow, wasOwner: true });
+  first.files.rebase({ position: base.position, nonce: base.nonce });
+  await begun;
+  expect(first.files.place.position).toBe(base.position);
+
+  const left = killed(directory);
+  await first.files.close();
+  const { files } = openFollower(left, { source, wasOwner: true });
+  expect([files.isSettled, files.place.position]).toEqual([false, 0]);
+  files.rebase({ position: base.position, nonce: base.nonce });
+  await until("the store is compared", () => files.place.position === base.position);
+  await until("what is not as the log has it is fetched", () => {
+    files.reachedEnd();
+    return files.isSettled;
+  });
+  expect(files.paths.map((path) => textsIn(join(left, path)))).toEqual(
+    files.paths.map((path) => textsIn(join(owner.directory, path))),
+  );
+  expect(files.paths.sort()).toEqual(listed.map(({ path }) => path).sort());
+  await files.close();
+  const last = openFollower(left, { wasOwner: true });
+  expect([last.files.isSettled, last.files.place.position]).toEqual([true, base.position]);
+  await last.files.close();
+  await owner.stop();
+});
+
+test("[CLU74] a follower that is killed while it fetches a file does not go on without it", async () => {
+  const { owner, entries, append, add, notes, directory } = await followerOfTwo();
+  await add(notes, "c");
+  append();
+  writeFileSync(join(directory, NOTES), "nothing");
+  const begun = Promise.withResolvers<void>();
+  const slow: FileSource = {
+    ...logSource(entries),
+    // It has a part of what there is when the process is killed.
+    async *entries() {
+      yield* entries.slice(0, 1);
+      begun.resolve();
+      await new Promise(() => {});
+    },
+  };
+  const first = openFollower(directory, { source: slow, wasOwner: true });
+  first.files.apply(entries.slice(1));
+  await begun.promise;
+
+  const left = killed(directory);
+  await first.files.close();
+  const { files } = openFollower(left, { source: logSource(entries), wasOwner: true });
+  expect([files.isSettled, files.place.position]).toEqual([false, 0]);
+  files.apply(entries);
+  await files.settled();
+  expect(textsIn(join(left, NOTES))).toEqual(["b", "c"]);
+  await files.close();
+  await owner.stop();
+});
+
+test("[CLU74] a follower that is killed while its files begin anew knows that they may hold more than the log", async () => {
+  const { owner, entries, append, add, notes, directory } = await followerOfTwo();
+  await add(notes, "lost");
+  const more = append();
+  const first = openFollower(directory, { source: logSource(entries), wasOwner: true });
+  first.files.apply([more]);
+  await first.files.settled();
+  first.files.setAside();
+  // The log has lost what was appended last.
+  entries.length = 1;
+  first.files.apply(entries);
+  expect(first.files.isSettled).toBe(false);
+
+  const left = killed(directory);
+  await first.files.close();
+  const { files } = openFollower(left, { source: logSource(entries), wasOwner: true });
+  expect([files.isSettled, files.place.position]).toEqual([false, 0]);
+  files.apply(entries);
+  files.reachedEnd();
+  await files.settled();
+  expect(textsIn(join(left, NOTES))).toEqual(["b"]);
+  await files.close();
+  await owner.stop();
+});
+
+test("[CLU74] a file that holds more than was applied to it still does after another kill", async () => {
+  const { owner, entries, append, add, notes, directory } = await followerOfTwo();
+  for (const text of ["c", "d"]) await add(notes, text);
+  const sqlite = new Database(join(directory, NOTES), { readwrite: true });
+  sqlite.run(`UPDATE "_platform_commit" SET "number" = "number" + 1000, "nonce" = 7`);
+  sqlite.close();
+  const next = append();
+  const first = openFollower(directory, { source: logSource(entries), wasOwner: true });
+  first.files.apply([next]);
+  expect(first.files.isSettled).toBe(false);
+
+  const left = killed(directory);
+  await first.files.close();
+  const { files } = openFollower(left, { source: logSource(entries), wasOwner: true });
+  expect([files.isSettled, files.place.position]).toEqual([false, next.position]);
+  files.reachedEnd();
+  await files.settled();
+  expect(textsIn(join(left, NOTES))).toEqual(["b", "c", "d"]);
+  await files.close();
+  await owner.stop();
+});

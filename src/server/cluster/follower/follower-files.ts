@@ -9,7 +9,7 @@ import type { FileSource } from "./file-source.ts";
 import { FollowedFile, type FollowedFileDeps, rowOf, UnusableFile } from "./followed-file.ts";
 import { type FollowedFacts, FollowerState, START } from "./follower-state.ts";
 import { APPLY_TURN_MS, CHECKPOINT_FRAMES, FRAMES_MAX, OPEN_FILES_MAX, RETRY_MS, WAITING_MAX_BYTES } from "./limits.ts";
-import { type FileStep, type FileSteps, stepsOf } from "./position.ts";
+import { bytesOf, type FileStep, type FileSteps, stepsOf } from "./position.ts";
 import { requireTechnique } from "./require-technique.ts";
 import { type WriteAt, writeAt } from "./wal-index.ts";
 
@@ -77,6 +77,7 @@ export class FollowerFiles {
     this.#state = new FollowerState(join(options.directory, CLUSTER_FOLDER, STATE_FILE));
     this.#checkpoints = new FileWork(options.clock);
     for (const facts of [...this.#state.files]) if (wasOwner || facts.open === 1) this.#compare(facts);
+    if (this.place.position === 0) this.#doubtAll();
   }
 
   /** The place of the log that the files are at. */
@@ -123,8 +124,7 @@ export class FollowerFiles {
   /** Begins anew at the start of the log. Files stay where they are as far as it turns out to have what they hold. */
   setAside(): void {
     this.#forgetWaiting();
-    this.#state.move(START);
-    for (const { id, number, nonce } of this.#state.files) if (number > 0) this.#ahead.set(id, { number, nonce });
+    this.#doubtAll();
   }
 
   /**
@@ -165,6 +165,7 @@ export class FollowerFiles {
       for (const { id } of [...this.#state.files]) if (!known.has(id)) this.#state.remove(id);
       this.#state.move(place);
     });
+    this.#settle();
   }
 
   /** Closes everything. Other connections of this process to the files must be closed before. */
@@ -197,6 +198,14 @@ export class FollowerFiles {
     this.#settle();
   }
 
+  /** Lets the log show from its start what the files hold. */
+  #doubtAll(): void {
+    this.#state.hold(START);
+    for (const { id, number, nonce } of this.#state.files)
+      if (number > 0 && !this.#missing.has(id)) this.#ahead.set(id, { number, nonce });
+    this.#settle();
+  }
+
   #forgetWaiting(): void {
     this.#waiting.length = 0;
     this.#waitingBytes = 0;
@@ -204,6 +213,7 @@ export class FollowerFiles {
 
   #settle(): void {
     if (!this.isSettled) return;
+    this.#state.release();
     for (const resolve of this.#whenSettled.splice(0)) resolve();
   }
 
@@ -241,6 +251,8 @@ export class FollowerFiles {
   }
 
   #note(id: string): void {
+    // A process after this one has to find it ahead, too.
+    if (this.#ahead.get(id)?.upTo === undefined && this.#ahead.has(id)) return;
     const facts = this.#state.byId(id);
     const file = this.#open.get(id);
     if (facts !== null && file !== undefined) this.#state.put({ ...facts, ...file.state }, { isOpen: true });
@@ -369,6 +381,7 @@ export class FollowerFiles {
   /** Sets a file aside that is not as the log has it. */
   #lose(id: string, cause: unknown): void {
     const facts = this.#state.byId(id);
+    this.#state.hold(this.place);
     this.#ahead.delete(id);
     this.#missing.set(id, this.#missing.get(id) ?? null);
     this.#options.onFailure(facts?.path ?? id, cause);
@@ -444,7 +457,7 @@ export class FollowerFiles {
     }
     for (const { id, number, nonce } of this.#state.files)
       if (!known.has(id) && !this.#missing.has(id)) this.#ahead.set(id, { number, nonce });
-    this.#state.move(base);
+    this.#state.hold(base);
     this.#base = null;
   }
 
@@ -482,7 +495,5 @@ export class FollowerFiles {
 
 /** Whether a path is that of an instance's file, of which there may be thousands, and none is read in this process. */
 const isInstance = (path: string): boolean => path.split("/").length > 2;
-
-const bytesOf = ({ body }: LogEntry): number => body.reduce((sum, { content }) => sum + content.byteLength, 0);
 
 const isSame = (one: FileState, other: FileState): boolean => one.number === other.number && one.nonce === other.nonce;

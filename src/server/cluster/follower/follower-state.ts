@@ -23,7 +23,8 @@ interface FactsRow extends FollowedFacts {
 
 /**
  * State of a follower on its disk: the place of the log that its files are at, and the state of each. Files are changed first, so they
- * may be ahead of it after a kill; behind it they are only after a power cut.
+ * may be ahead of it after a kill; behind it they are only after a power cut. Which files are missing is in memory alone: while there
+ * are any, the place is held.
  */
 export class FollowerState {
   readonly #sqlite: Database;
@@ -33,6 +34,8 @@ export class FollowerState {
   readonly #files = new Map<string, FactsRow>();
   readonly #byPath = new Map<string, FactsRow>();
   #place: Place;
+  /** Whether the disk has the start of the log in place of the place. */
+  #isHeld = false;
 
   /** Opens the file, or makes it. Its directory must exist. */
   constructor(path: string) {
@@ -86,8 +89,21 @@ export class FollowerState {
   }
 
   move(place: Place): void {
-    this.#move.run(place.position, place.nonce);
+    if (!this.#isHeld) this.#move.run(place.position, place.nonce);
     this.#place = place;
+  }
+
+  /** Moves, and has the start of the log on the disk until `release`: a process after this one compares every file anew. */
+  hold(place: Place): void {
+    if (!this.#isHeld) this.move(START);
+    this.#isHeld = true;
+    this.#place = place;
+  }
+
+  release(): void {
+    if (!this.#isHeld) return;
+    this.#isHeld = false;
+    this.move(this.#place);
   }
 
   transaction(work: () => void): void {

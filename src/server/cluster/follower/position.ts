@@ -73,3 +73,6 @@ function joined(rows: readonly Numbered[]): FileStep[] {
   }
   return steps;
 }
+
+/** Returns the size of what an entry holds. */
+export const bytesOf = ({ body }: LogEntry): number => body.reduce((sum, { content }) => sum + content.byteLength, 0);
