@@ -24,6 +24,8 @@ export const POSTGRES_WAIT_MS = 60 * SECOND_MS;
 export const POSTGRES_RETRY_MS = 500;
 /** The interval of looks at what the protocol does not need. */
 export const SURVEY_MS = 10 * SECOND_MS;
+/** The time of a statement that drops a part of the log: those who have read it may keep it waiting for as long as they like. */
+export const TRIM_STATEMENT_MAX_MS = 5 * SECOND_MS;
 /** Positions of one partition of the log, which is dropped whole. */
 export const PARTITION_POSITIONS = 50_000;
 /** The time that a request waits for an owner before it is refused. */

@@ -6,7 +6,7 @@ import { dropDetached, trimLog } from "../postgres/partitions.ts";
 import { CORE } from "../postgres/schema.ts";
 import type { Row } from "../postgres/wire.ts";
 import type { Durability } from "../protocol/statements.ts";
-import { SURVEY_MS } from "./limits.ts";
+import { SURVEY_MS, TRIM_STATEMENT_MAX_MS } from "./limits.ts";
 import { durabilityProblem, makeRoom } from "./preparation.ts";
 
 const decoder = new TextDecoder();
@@ -90,15 +90,15 @@ export class Survey {
       const own = await stored(connection);
       if (own !== null) await noteStored(connection, own);
       const known = await readStored(connection);
-      const trim = trimmed();
-      if (trim !== null && own?.ok === true) {
-        const { incarnation, upTo } = trim;
-        await dropDetached(connection);
-        await trimLog(connection, { group: CORE, incarnation, upTo: Math.min(upTo, own.place.position) });
-      }
       if (problem !== this.#last.durabilityProblem) onChange(problem);
       const [bytes = "0"] = textsOf(size.rows[0] ?? []);
       this.#last = { facts: new Map(facts), logBytes: Number(bytes), durabilityProblem: problem, stored: known };
+      const trim = trimmed();
+      if (trim === null || own?.ok !== true) return;
+      // A detachment waits for every transaction that has read the log. One that is cut off is gone on with at a later look.
+      await connection.run(`SET statement_timeout = ${TRIM_STATEMENT_MAX_MS}`);
+      await dropDetached(connection);
+      await trimLog(connection, { ...trim, group: CORE, upTo: Math.min(trim.upTo, own.place.position) });
     } finally {
       connection.close();
     }

@@ -33,13 +33,20 @@ async function partitionsOf(connection: PostgresConnection): Promise<Partition[]
   return found.filter(({ name }) => NAME.test(name)).sort((one, other) => one.from - other.from);
 }
 
-/** Makes partitions of `size` positions, as far as the log's end needs them, behind those that there are. */
+/**
+ * Makes partitions of `size` positions, as far as the log's end needs them, behind those that there are. Each is attached: made as a
+ * partition it would wait for every transaction that has read the log, and every append would wait behind it.
+ */
 export async function makePartitions(connection: PostgresConnection, position: number, size: number): Promise<void> {
   const last = (await partitionsOf(connection)).at(-1);
   for (let from = last?.to ?? 0; from <= position + PARTITIONS_AHEAD * size; from += size) {
-    await connection.run(
-      `CREATE TABLE IF NOT EXISTS platform.log_${from} PARTITION OF platform.log FOR VALUES FROM (${from}) TO (${from + size})`,
-    );
+    await connection.run(`DO $$ BEGIN
+      LOCK TABLE platform.log IN SHARE UPDATE EXCLUSIVE MODE;
+      IF to_regclass('platform.log_${from}') IS NULL THEN
+        CREATE TABLE platform.log_${from} (LIKE platform.log INCLUDING STORAGE);
+        ALTER TABLE platform.log ATTACH PARTITION platform.log_${from} FOR VALUES FROM (${from}) TO (${from + size});
+      END IF;
+    END $$`);
   }
 }
 
